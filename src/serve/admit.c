@@ -140,22 +140,31 @@ static void note_submission(const struct slu_admit_review *r, struct slu_admit_p
 			(const char *const(*)[2])pair, 2);
 }
 
+static void remove_from(const struct slu_json *map, const char *path, size_t n,
+			struct slu_admit_patch *p)
+{
+	static const char *const note[] = { SLU_SET_PRIORITY, SLU_SET_LIMIT, SLU_ADMIT_USER,
+					    SLU_ADMIT_SEEN };
+
+	for (size_t i = 0; i < n; i++)
+		if (slu_json_get(map, note[i])) {
+			slu_admit_op(p, "remove", path, note[i]);
+			slu_jsonw_null(&p->w);
+			slu_admit_op_end(p);
+		}
+}
+
 /* Remove annotations that only Sluice may write.  An object that is just being created cannot have been
  * given another priority or limit yet, so both are forged.  An object that a controller makes copies the
  * annotations of its template, where the author may have written any user and any time of arrival; these two notes
  * count only on objects that people submit, where the webhook has just written them (`noted`). */
 static void remove_notes(const struct slu_admit_review *r, struct slu_admit_patch *p, bool noted)
 {
-	static const char *const note[] = { SLU_SET_PRIORITY, SLU_SET_LIMIT, SLU_ADMIT_USER,
-					    SLU_ADMIT_SEEN };
-	size_t n = noted ? 2 : SLU_LEN(note);
-
-	for (size_t i = 0; i < n; i++)
-		if (slu_json_get(slu_json_get(r->meta, "annotations"), note[i])) {
-			slu_admit_op(p, "remove", "/metadata/annotations", note[i]);
-			slu_jsonw_null(&p->w);
-			slu_admit_op_end(p);
-		}
+	remove_from(slu_json_get(r->meta, "annotations"), "/metadata/annotations", noted ? 2 : 4,
+		    p);
+	/* The API server does not ask about pods that their template holds. */
+	remove_from(slu_json_dig(r->template, "metadata", "annotations", NULL),
+		    "/spec/template/metadata/annotations", 4, p);
 }
 
 static int answer_review(struct slu_buf *out, const char *uid, const char *refusal,

@@ -7,7 +7,8 @@
  *    removed from objects that a controller makes from a template;
  *  - removes a priority or limit annotation, which only Sluice writes, later, for users who may set it;
  *  - refuses objects with a wrong setting (a group size that is no number), with a message;
- *  - holds all work in namespaces where holding is switched on: pods get a gate, Jobs are suspended;
+ *  - holds all work in namespaces where holding is switched on: pods get a gate or Sluice's schedulerName, Jobs are
+ *    suspended;
  *  - gives work that names Sluice but depends on decisions of the default scheduler (unbound claims,
  *    pod affinity, hard spread, resource claims) to that scheduler, gated: Sluice still decides when
  *    and where.
@@ -34,6 +35,9 @@ struct slu_admit_rules {
 	/* The schedulerName that held work gets, as from Fluxqueue ("FluxionScheduler"); NULL: it keeps its
 	 * own. */
 	const char *held_scheduler;
+	/* Held work that names the default scheduler, and needs nothing that only that one decides, gets the first
+	 * of `scheduler` instead of the gate. */
+	bool binds;
 	/* Is the claim bound to a volume?  NULL: not known, so the claim counts as unbound. */
 	bool (*claim_bound)(void *arg, const char *ns, const char *claim);
 	void *arg;

@@ -186,20 +186,35 @@ static bool selector(const struct slu_admit_review *r, char out[static LABEL_MAX
 	return fits;
 }
 
-static void seen_template(const struct slu_admit_review *r, struct slu_admit_patch *p, bool job)
+static void template_meta(const struct slu_admit_review *r, struct slu_admit_patch *p)
 {
-	char select[LABEL_MAX + 1];
-	const char *pair[2][2] = { { KEY_SEEN, "yes" }, { KEY_SELECT, select } };
-	uint32_t n = !job && selector(r, select) ? 2 : 1;
-
 	if (!slu_json_is_obj(slu_json_get(r->template, "metadata"))) {
 		slu_admit_op(p, "add", "/spec/template/metadata", NULL);
 		slu_jsonw_obj(&p->w);
 		slu_jsonw_end_obj(&p->w);
 		slu_admit_op_end(p);
 	}
+}
+
+static void seen_template(const struct slu_admit_review *r, struct slu_admit_patch *p, bool job)
+{
+	char select[LABEL_MAX + 1];
+	const char *pair[2][2] = { { KEY_SEEN, "yes" }, { KEY_SELECT, select } };
+	uint32_t n = !job && selector(r, select) ? 2 : 1;
+
+	template_meta(r, p);
 	slu_admit_pairs(p, slu_json_dig(r->template, "metadata", "labels", NULL),
 			"/spec/template/metadata/labels", (const char *const(*)[2])pair, n);
+}
+
+/* Mark the template, so that the API server need not ask about its pods (deploy/webhook.yaml). */
+static void mark_template(const struct slu_admit_review *r, struct slu_admit_patch *p)
+{
+	const char *held[1][2] = { { SLU_ADMIT_HELD, "yes" } };
+
+	template_meta(r, p);
+	slu_admit_pairs(p, slu_json_dig(r->template, "metadata", "annotations", NULL),
+			"/spec/template/metadata/annotations", (const char *const(*)[2])held, 1);
 }
 
 static void mark(const struct slu_admit_review *r, struct slu_admit_patch *p, const char *value,
@@ -215,7 +230,7 @@ static void mark(const struct slu_admit_review *r, struct slu_admit_patch *p, co
 				(const char *const(*)[2])held, 1);
 }
 
-static void hold_at_admission(const struct slu_admit_review *r, const char *scheduler,
+static void hold_at_admission(const struct slu_admit_review *r, const char *scheduler, bool gate,
 			      bool compatible, struct slu_admit_patch *p, bool noted)
 {
 	bool job = suspends(r);
@@ -229,7 +244,10 @@ static void hold_at_admission(const struct slu_admit_review *r, const char *sche
 			      r->template ? "/spec/template/spec/schedulerName"
 					  : "/spec/schedulerName",
 			      NULL, scheduler);
-	set_gate(p, r->pod, r->template ? "/spec/template/spec" : "/spec");
+	if (gate)
+		set_gate(p, r->pod, r->template ? "/spec/template/spec" : "/spec");
+	else if (r->template)
+		mark_template(r, p);
 	if (job) {
 		slu_admit_op(p, "add", "/spec/suspend", NULL);
 		slu_jsonw_bool(&p->w, true);
@@ -243,11 +261,23 @@ static void hold_at_admission(const struct slu_admit_review *r, const char *sche
 
 /* Whether the object is held already, by an earlier call of the webhook or through its template.  A Job must be
  * suspended, too. */
-static bool is_held(const struct slu_admit_review *r)
+static bool is_held(const struct slu_admit_review *r, const struct slu_admit_rules *rules)
 {
 	if (suspends(r) && !slu_json_bool_or(slu_json_get(r->spec, "suspend"), false))
 		return false;
-	return has_gate(r->pod);
+	if (!rules->binds || !names_ours(r, rules))
+		return has_gate(r->pod);
+	return has_gate(r->pod) ||
+	       slu_json_get(slu_json_get(r->meta, "annotations"), SLU_ADMIT_HELD);
+}
+
+/* Whether Sluice binds the pods of the held object itself, so that they need no gate. */
+static bool is_bound_by_us(const struct slu_admit_review *r, const struct slu_admit_rules *rules)
+{
+	const char *name = slu_json_str_or(slu_json_get(r->pod, "schedulerName"), "");
+
+	return rules->binds && rules->n_scheduler && !needs_default(r, rules) &&
+	       (names_ours(r, rules) || !*name || !strcmp(name, DEFAULT));
 }
 
 void slu_admit_hold(const struct slu_admit_review *r, const struct slu_admit_rules *rules,
@@ -258,8 +288,12 @@ void slu_admit_hold(const struct slu_admit_review *r, const struct slu_admit_rul
 
 	if (!may_change(r))
 		return;
-	if (rules->hold && !is_held(r)) {
-		hold_at_admission(r, other ? DEFAULT : rules->held_scheduler, compatible, p, noted);
+	if (rules->hold && !is_held(r, rules)) {
+		bool bound = is_bound_by_us(r, rules);
+		const char *name = bound && !names_ours(r, rules) ? rules->scheduler[0]
+								  : rules->held_scheduler;
+
+		hold_at_admission(r, other ? DEFAULT : name, !bound, compatible, p, noted);
 	} else if (!rules->hold && other && !has_gate(r->pod)) {
 		slu_admit_set(p,
 			      r->template ? "/spec/template/spec/schedulerName"

@@ -130,6 +130,7 @@ static void review(struct slu_webhook *w, struct slu_exchange *x)
 	(void)(slu_admit_namespace(q->body, q->body_len, space, sizeof space, &err) < 0);
 	mode = mode_of(w, space, strcmp(q->path, HOLD_PATH) == 0);
 	rules.hold = mode != SLU_HELD_OFF;
+	rules.binds = mode == SLU_HELD_BIND;
 	rules.held_scheduler = mode == SLU_HELD_COMPATIBLE ? SLU_HELD_SCHEDULER : NULL;
 	rc = slu_admit(q->body, q->body_len, &rules, slu_clock_wall_us(), &b, &err);
 	if (!rc)

@@ -1,12 +1,13 @@
-"""The clogging set and the starvation set on a real cluster: Sluice beside native gang scheduling.
+"""The clogging set, the starvation set and pods that leave a fragment, on a real cluster: Sluice beside native gang scheduling.
 
-    hack/cluster/python tests/e2e/clog.py [--seeds 1,2,3,4,5] [--sets clog,starve] [--who sluice,native] [--objective balanced] [--json FILE]
+    hack/cluster/python tests/e2e/clog.py [--seeds 1,2,3,4,5] [--sets clog,starve,sub] [--who sluice,native] [--objective balanced] [--json FILE]
 
 clog:    16 nodes, 60 gangs of 2, 3, 4 or 6 whole-node pods that run 2 to 10 s, all submitted at once.
 starve:  sizes 1, 2, 4, 8, 16 (the whole machine), one gang every 0.3 s.
+sub:     2 to 20 pods of 3 of a node's 8 cpus (two fit a node), all submitted at once.
 
 All get the same objects: the pods say how long they may run (activeDeadlineSeconds, two seconds more than they
-do).  Perfect packing is the work divided by the nodes.  A gang's wait ends when all its pods run.
+do).  Perfect packing is the work divided by the places on the nodes.  A gang's wait ends when all its pods run.
 """
 
 import argparse
@@ -26,19 +27,20 @@ from cluster.gangs import GangWatch  # noqa: E402
 from e2e.daemon import Sluiced  # noqa: E402
 
 NODES = 16
-KEYS = {"clog": ([2, 3, 4, 6], 0.0), "starve": ([1, 2, 4, 8, 16], 0.3)}
+# sizes, seconds between two, cpus of a pod
+KEYS = {"clog": ([2, 3, 4, 6], 0.0, 8), "starve": ([1, 2, 4, 8, 16], 0.3, 8), "sub": (list(range(2, 21)), 0.0, 3)}
 
 
 def gangs_of(kind, seed, count=60):
     """[(name, size, run, submitted after)]"""
     rng = random.Random(seed)
-    sizes, every = KEYS[kind]
+    sizes, every, _ = KEYS[kind]
     return [(f"g{i:02d}", rng.choice(sizes), rng.randint(2, 10), i * every) for i in range(count)]
 
 
-def pods_of(gang, space, native):
+def pods_of(gang, space, native, cpu):
     name, size, run, _ = gang
-    pods = work.gang(name, size, cpu=8, run=run, namespace=space, scheduler=None if native else "sluice",
+    pods = work.gang(name, size, cpu=cpu, run=run, namespace=space, scheduler=None if native else "sluice",
                      activeDeadlineSeconds=run + 2)  # fmt: skip
     for p in pods if native else ():
         p["spec"]["schedulingGroup"] = {"podGroupName": name}
@@ -51,13 +53,13 @@ def podgroup(gang, space):
             "spec": {"schedulingPolicy": {"gang": {"minCount": gang[1]}}}}  # fmt: skip
 
 
-def submit(cluster, gangs, space, native, begun):
+def submit(cluster, gangs, space, native, begun, cpu):
     """In order, each at its time."""
     for g in gangs:
         time.sleep(max(0, begun + g[3] - time.time()))
         if native:
             cluster.admin.create(podgroup(g, space))
-        cluster.admin.create_many(pods_of(g, space, native), workers=4)
+        cluster.admin.create_many(pods_of(g, space, native, cpu), workers=4)
 
 
 class NodeWatch(GangWatch):
@@ -99,10 +101,12 @@ def measure(cluster, kind, seed, who, count=60, timeout=400):
     space = f"{kind}-{who}-{seed}"
     cluster.namespace(space)
     gangs = gangs_of(kind, seed, count)
-    perfect = sum(size * run for _, size, run, _ in gangs) / NODES
+    cpu = KEYS[kind][2]
+    places = NODES * (8 // cpu)
+    perfect = sum(size * run for _, size, run, _ in gangs) / places
     with NodeWatch(cluster.admin, space) as watch:
         begun = time.time()
-        feeder = threading.Thread(target=submit, args=(cluster, gangs, space, who == "native", begun))
+        feeder = threading.Thread(target=submit, args=(cluster, gangs, space, who == "native", begun, cpu))
         feeder.start()
         feeder.join()
         try:
@@ -124,7 +128,7 @@ def measure(cluster, kind, seed, who, count=60, timeout=400):
             "makespan_s": max(done) - begun, "ratio": (max(done) - begun) / perfect, "mean_wait_s": mean,
             "wait_by_size_s": {k: statistics.mean(v) for k, v in sorted(by_size.items())},
             "widest_wait_ratio": statistics.mean(by_size[max(by_size)]) / mean, "clogged_pod_s": clogged,
-            "longest_part_s": partial, "held_ratio": held / (perfect * NODES), "idle_node_s": watch.idle(begun, max(done)), "load": os.getloadavg()[0]}  # fmt: skip
+            "longest_part_s": partial, "held_ratio": held / (perfect * places), "idle_node_s": watch.idle(begun, max(done)), "load": os.getloadavg()[0]}  # fmt: skip
 
 
 def show(r):
@@ -138,7 +142,7 @@ def show(r):
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--seeds", default="1,2,3,4,5")
-    a.add_argument("--sets", default="clog,starve")
+    a.add_argument("--sets", default="clog,starve,sub")
     a.add_argument("--who", default="sluice,native")
     a.add_argument("--objective", default="balanced", help="of Sluice's queue")
     a.add_argument("--json", help="where the figures go")

@@ -1,6 +1,6 @@
 """Many held Jobs through few nodes, against the same Jobs unsuspended at once under the default scheduler.
 
-    hack/cluster/python tests/e2e/drain.py [--jobs 2000] [--size 4] [--nodes 100] [--run 1] [--rounds 1] [--json FILE]
+    hack/cluster/python tests/e2e/drain.py [--jobs 2000] [--size 4] [--nodes 100] [--run 1] [--rounds 1] [--hold true] [--json FILE]
 
 Both schedulers get the same Jobs on the same API server in the same run, in turn.  Held: the Jobs are made in a held
 namespace with sluice.sh/begin at one moment in the future, and time runs from that moment to the last Job's
@@ -72,8 +72,9 @@ def hooked(cluster, verify=True, **settings):
 
 
 class Drain:
-    def __init__(self, cluster, daemon, jobs, size, run=1, cpu=1, alone=False):
+    def __init__(self, cluster, daemon, jobs, size, run=1, cpu=1, alone=False, hold="true"):
         self.cluster, self.daemon, self.jobs, self.size, self.run, self.cpu = cluster, daemon, jobs, size, run, cpu
+        self.hold = hold
         self.alone = alone  # the cluster is there for this: progress is told, nothing is removed
 
     def _job(self, i, space, begin=None, suspend=False):
@@ -133,7 +134,7 @@ class Drain:
     def held(self, timeout=900):
         space = f"drain-{next(_number)}"
         audit = Audit(self.cluster.audit_log).skip()
-        self.cluster.namespace(space, labels={"sluice.sh/hold": "true"})
+        self.cluster.namespace(space, labels={"sluice.sh/hold": self.hold})
         begin = int(time.time() + 3 + self.jobs / 50)
         self.cluster.admin.create_many([self._job(i, space, begin=begin) for i in range(self.jobs)])
         late = time.time() > begin
@@ -178,6 +179,7 @@ def main():
     p.add_argument("--cpu", type=int, default=4, help="of a node; pods ask for one")
     p.add_argument("--run", type=float, default=1, help="seconds a pod runs")
     p.add_argument("--rounds", type=int, default=1)
+    p.add_argument("--hold", default="true", help="value of the namespace's label sluice.sh/hold")
     p.add_argument("--timeout", type=float, default=1500, help="seconds for each")
     p.add_argument("--json", type=Path)
     a = p.parse_args()
@@ -185,7 +187,7 @@ def main():
     with Cluster(f"drain-{os.getpid()}", node_list=[{"name": "node", "count": a.nodes, "cpu": a.cpu}]) as cluster:
         crds(cluster)
         with hooked(cluster, verify=False, status={"interval": "5s"}) as d:  # as delivered, not as for tests
-            drain = Drain(cluster, d, a.jobs, a.size, run=a.run, alone=True)
+            drain = Drain(cluster, d, a.jobs, a.size, run=a.run, alone=True, hold=a.hold)
             print(f"{'who':8} {'done':>6} {'seconds':>8} {'jobs/s':>7} {'writes/pod':>10} {'MB':>6} {'cpu':>6}")
             for i in range(a.rounds):
                 for who in (drain.held, drain.default) if i % 2 == 0 else (drain.default, drain.held):

@@ -9,7 +9,9 @@ static struct {
 	enum slu_kube_outcome outcome;
 } seen;
 
-static const char held_gate[] = "\"schedulingGates\":[{\"name\":\"fluxqueue\"}],";
+/* How the webhook holds pods: by the gate, or with mode "bind" by the name of Sluice. */
+static const char *held_gate = "\"schedulingGates\":[{\"name\":\"fluxqueue\"}],";
+static const char *held_name = "default-scheduler";
 
 /* `more` stands behind its mark, `spec` and `pod` in front of its spec and its template's, `status`
  * is all of that. */
@@ -23,10 +25,10 @@ static inline void feed_job_as(struct world *w, const char *name, int pods, bool
 	     ",\"resourceVersion\":\"%" PRIu64
 	     "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"annotations\":{\"sluice.sh/held\":\"%s\"%s}},"
 	     "\"spec\":{%s\"parallelism\":%d,\"completions\":%d,\"suspend\":%s,\"template\":{\"spec\":{%s"
-	     "\"schedulerName\":\"default-scheduler\",%s\"containers\":[{\"name\":\"c\",\"resources\":{"
+	     "\"schedulerName\":\"%s\",%s\"containers\":[{\"name\":\"c\",\"resources\":{"
 	     "\"requests\":{\"cpu\":\"2\"}}}]}}},\"status\":{%s}}",
 	     name, name, w->rv, w->rv, mark, more, spec, pods, pods, suspend ? "true" : "false",
-	     pod, held_gate, status);
+	     pod, held_name, held_gate, status);
 }
 
 static inline void feed_job(struct world *w, const char *name, int pods, bool suspend,
@@ -37,7 +39,7 @@ static inline void feed_job(struct world *w, const char *name, int pods, bool su
 
 static inline struct fpod *gated_pod(struct world *w, const char *name, const char *job)
 {
-	struct fpod *p = make_pod(w, name, "default-scheduler", "2", "");
+	struct fpod *p = make_pod(w, name, held_name, "2", "");
 
 	if (job)
 		snprintf(
@@ -48,10 +50,10 @@ static inline struct fpod *gated_pod(struct world *w, const char *name, const ch
 	/* What admission adds to every pod, and templates do not have. */
 	snprintf(
 		p->spec, sizeof p->spec,
-		"\"schedulerName\":\"default-scheduler\",%s\"tolerations\":[{\"key\":\"node.kubernetes.io/"
+		"\"schedulerName\":\"%s\",%s\"tolerations\":[{\"key\":\"node.kubernetes.io/"
 		"not-ready\",\"operator\":\"Exists\",\"effect\":\"NoExecute\"}],\"containers\":[{\"name\":\"c\","
 		"\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]",
-		held_gate);
+		held_name, held_gate);
 	feed_pod(w, p, false);
 	return p;
 }

@@ -17,6 +17,7 @@ static void test_spaces(void)
 	} row[] = {
 		{ "lab", "sluice.sh/hold", "true", SLU_HELD_OWN, SLU_HELD_COMPATIBLE },
 		{ "lab", "sluice.sh/hold", "own", SLU_HELD_OWN, SLU_HELD_OWN },
+		{ "lab", "sluice.sh/hold", "bind", SLU_HELD_BIND, SLU_HELD_BIND },
 		{ "lab", "sluice.sh/hold", "compatible", SLU_HELD_COMPATIBLE, SLU_HELD_COMPATIBLE },
 		{ "lab", "sluice.sh/hold", "false", SLU_HELD_OFF, SLU_HELD_OFF },
 		{ "lab", "sluice.sh/hold", "maybe", SLU_HELD_OFF, SLU_HELD_OFF },

@@ -49,18 +49,22 @@ static void unbase64(const char *s, char *out)
 static long starving = -1;
 static bool starved;
 
+#define BIND "" /* in place of a schedulerName: mode "bind" */
+
 /* The answer in short: "no: message", "as it is", or the patch. */
 static const char *admit_as(const char *user, const char *kind, const char *operation,
 			    const char *object, bool hold, const char *held_scheduler)
 {
 	static const char *const controllers[] = { "system:kube-controller-manager", "op:" };
 	static char short_answer[8192];
+	bool binds = held_scheduler && !strcmp(held_scheduler, BIND);
 	const struct slu_admit_rules rules = { .scheduler = schedulers,
 					       .n_scheduler = 2,
 					       .controller = controllers,
 					       .n_controller = 2,
 					       .hold = hold,
-					       .held_scheduler = held_scheduler,
+					       .held_scheduler = binds ? NULL : held_scheduler,
+					       .binds = binds,
 					       .check = check_size };
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	const struct slu_json *response;
@@ -171,6 +175,8 @@ static void test_forged_owner(void)
 #define NOT_SET(what)                                                              \
 	"{\"op\":\"remove\",\"path\":\"/metadata/annotations/sluice.sh~1set-" what \
 	"\",\"value\":null}"
+#define BY_US(spec)     ",{\"op\":\"add\",\"path\":\"" spec "/schedulerName\",\"value\":\"sluice\"}"
+#define HELD            "{\"op\":\"add\",\"path\":\"/metadata/annotations/sluice.sh~1held\",\"value\":\"yes\"}"
 #define NEW_ANNOTATIONS "{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{}},"
 
 static void test_admit(void)
@@ -275,6 +281,54 @@ static void test_admit(void)
 		  "annotations/sluice.sh~1held\",\"value\":\"yes\"},{\"op\":\"add\",\"path\":\"/metadata/labels/"
 		  "fluxqueue.seen\",\"value\":\"yes\"}]",
 		  true, "FluxionScheduler" },
+		{ "a Job in mode bind names Sluice and has no gate", "Job", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"template\":{\"spec\":{"
+		  "\"schedulerName\":\"default-scheduler\"}}}}",
+		  "[" NOTE BY_US(
+			  "/spec/template/spec") ",{\"op\":\"add\",\"path\":\"/spec/template/metadata\",\"value\":{}},"
+						 "{\"op\":\"add\",\"path\":\"/spec/template/metadata/annotations\",\"value\":{}},"
+						 "{\"op\":\"add\",\"path\":\"/spec/template/metadata/annotations/sluice.sh~1held\","
+						 "\"value\":\"yes\"},"
+						 "{\"op\":\"add\",\"path\":\"/spec/suspend\",\"value\":true}," HELD
+						 "]",
+		  true, BIND },
+		{ "the same Job, asked about once more", "Job", "CREATE",
+		  "{\"metadata\":{\"annotations\":{\"sluice.sh/held\":\"yes\"}},\"spec\":{\"suspend\":true,"
+		  "\"template\":{\"metadata\":{\"annotations\":{\"sluice.sh/held\":\"yes\"}},\"spec\":{"
+		  "\"schedulerName\":\"sluice\"}}}}",
+		  "[" NOTE "]", true, BIND },
+		{ "a pod in mode bind", "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{}}",
+		  "[" NOTE BY_US("/spec") "," HELD "]", true, BIND },
+		{ "a pod that its template holds in mode bind", "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{\"sluice.sh/held\":\"yes\"},\"ownerReferences\":["
+		  "{\"controller\":true}]},\"spec\":{\"schedulerName\":\"sluice\"}}",
+		  "as it is", true, BIND },
+		{ "in mode bind, what only the default scheduler decides stays with it, gated",
+		  "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"schedulerName\":\"default-scheduler\","
+		  "\"resourceClaims\":[{\"name\":\"gpu\"}]}}",
+		  "[" NOTE
+		  ",{\"op\":\"add\",\"path\":\"/spec/schedulingGates\",\"value\":[{\"name\":\"fluxqueue\"}]}," HELD
+		  "]",
+		  true, BIND },
+		{ "in mode bind, a pod for a third scheduler stays with that one, gated", "Pod",
+		  "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"schedulerName\":\"volcano\"}}",
+		  "[" NOTE
+		  ",{\"op\":\"add\",\"path\":\"/spec/schedulingGates\",\"value\":[{\"name\":\"fluxqueue\"}]}," HELD
+		  "]",
+		  true, BIND },
+		{ "a user and a priority that nobody gave are removed from a template, too", "Job",
+		  "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"template\":{\"metadata\":{\"annotations\":{"
+		  "\"sluice.sh/set-priority\":\"1000\",\"sluice.sh/user\":\"root\"}},\"spec\":{"
+		  "\"schedulerName\":\"sluice\"}}}}",
+		  "[" NOTE
+		  ",{\"op\":\"remove\",\"path\":\"/spec/template/metadata/annotations/sluice.sh~1set-priority\","
+		  "\"value\":null},{\"op\":\"remove\",\"path\":\"/spec/template/metadata/annotations/"
+		  "sluice.sh~1user\",\"value\":null}]",
+		  false, NULL },
 		{ "a label alone is no way around the door", "Pod", "CREATE",
 		  "{\"metadata\":{\"labels\":{\"fluxqueue.seen\":\"yes\"},\"annotations\":{}},\"spec\":{}}",
 		  "[" NOTE

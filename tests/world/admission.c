@@ -8,6 +8,7 @@
 #include "world.h"
 
 static const char *const ours[] = { "sluice" };
+bool admit_binds;
 
 static struct tmpl *template_of(struct obj *o)
 {
@@ -91,6 +92,7 @@ bool admit(struct world *w, struct obj *o)
 	struct slu_admit_rules rules = { .scheduler = ours,
 					 .n_scheduler = 1,
 					 .hold = space && space->space.held,
+					 .binds = admit_binds,
 					 .check = slu_group_check_pair,
 					 .max_size = 100000,
 					 .known = slu_key_check };

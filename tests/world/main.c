@@ -312,14 +312,25 @@ static bool reach(const struct plan *p, uint64_t *events, uint64_t *n)
 
 int main(int argc, char **argv)
 {
-	static const struct option opts[] = {
-		{ "seconds", 1, 0, 's' },  { "seed", 1, 0, 'n' },     { "worlds", 1, 0, 'w' },
-		{ "story", 0, 0, 't' },    { "whole", 0, 0, 'a' },    { "log", 0, 0, 'l' },
-		{ "brief", 0, 0, 'b' },    { "only", 1, 0, 'o' },     { "lives", 1, 0, 'i' },
-		{ "age", 1, 0, 'g' },      { "coverage", 0, 0, 'c' }, { "reach", 1, 0, 'r' },
-		{ "choose", 1, 0, 'x' },   { "honest", 0, 0, 'h' },   { "postgres", 1, 0, 'p' },
-		{ "differed", 0, 0, 'd' }, { "recorded", 0, 0, 'e' }, { 0 }
-	};
+	static const struct option opts[] = { { "seconds", 1, 0, 's' },
+					      { "seed", 1, 0, 'n' },
+					      { "worlds", 1, 0, 'w' },
+					      { "story", 0, 0, 't' },
+					      { "whole", 0, 0, 'a' },
+					      { "log", 0, 0, 'l' },
+					      { "brief", 0, 0, 'b' },
+					      { "only", 1, 0, 'o' },
+					      { "lives", 1, 0, 'i' },
+					      { "age", 1, 0, 'g' },
+					      { "coverage", 0, 0, 'c' },
+					      { "reach", 1, 0, 'r' },
+					      { "choose", 1, 0, 'x' },
+					      { "honest", 0, 0, 'h' },
+					      { "postgres", 1, 0, 'p' },
+					      { "differed", 0, 0, 'd' },
+					      { "recorded", 0, 0, 'e' },
+					      { "bind", 0, 0, 'B' },
+					      { 0 } };
 	uint64_t compared = 0, handed_over = 0;
 	struct plan p = { .worlds = UINT64_MAX,
 			  .compared = &compared,
@@ -366,6 +377,9 @@ int main(int argc, char **argv)
 			return 0;
 		case 'c':
 			p.cover = true;
+			break;
+		case 'B':
+			admit_binds = true;
 			break;
 		case 'd':
 			p.differed = true;

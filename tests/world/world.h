@@ -374,6 +374,7 @@ static inline int32_t cpu_of(const struct obj *pod)
 }
 
 /* admission.c: ask the webhook about a new object; false: it refuses. */
+extern bool admit_binds; /* of all worlds: held work names Sluice instead of the gate (--bind) */
 bool admit(struct world *w, struct obj *o);
 
 /* ---- kube_text.c ---- */

@@ -23,6 +23,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{- /* Of pods that a controller of Kubernetes makes from a template that holds them, the webhook has seen the template. */ -}}
+{{- define "sluice.notHeldByTemplate" -}}
+!(request.kind.kind == 'Pod' && has(object.metadata.ownerReferences) &&
+(request.userInfo.username == 'system:kube-controller-manager' ||
+request.userInfo.username.startsWith('system:serviceaccount:kube-system:')) && has(object.spec.schedulerName) &&
+(has(object.spec.schedulingGates) && object.spec.schedulingGates.exists(g, g.name == 'fluxqueue') ?
+object.spec.schedulerName != 'FluxionScheduler' :
+has(object.metadata.annotations) && 'sluice.sh/held' in object.metadata.annotations && object.spec.schedulerName in
+['{{ include "sluice.schedulerNames" . | fromJsonArray | join "', '" }}']))
+{{- end }}
+
 {{- define "sluice.account" -}}
 {{ .Values.serviceAccount.name | default (ternary (include "sluice.fullname" .) "default" .Values.serviceAccount.create) }}
 {{- end }}

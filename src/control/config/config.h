@@ -103,7 +103,7 @@ struct slu_config {
 	} webhook;
 	struct {
 		bool enabled;
-		const char *selector, *mode; /* mode: "own" or "compatible" */
+		const char *selector, *mode; /* mode: "own", "bind" or "compatible" */
 		struct slu_config_strs never;
 		int64_t refused_s, appear_s;
 		uint32_t ahead;

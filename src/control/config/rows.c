@@ -11,7 +11,7 @@
 static const char *const backfill_orders[] = { "auto",   "submission", "shortest",
 					       "packed", "balanced",   NULL };
 static const char *const member_failure[] = { "replace", "restart", NULL };
-static const char *const held_modes[] = { "own", "compatible", NULL };
+static const char *const held_modes[] = { "own", "bind", "compatible", NULL };
 static const char *const log_levels[] = { "debug", "info", "warn", "error", NULL };
 static const char *const log_formats[] = { "text", "json", NULL };
 
@@ -191,7 +191,7 @@ static const struct row held_rows[] = {
 	{ "selector", STR, AT(held.selector), "",
 	  .help = "hold all work in namespaces with this label (key, or key=value), in addition to those labelled sluice.sh/hold" },
 	{ "mode", CHOICE, AT(held.mode), "own", .choice = held_modes,
-	  .help = "own: held work keeps its schedulerName; compatible: held work gets the schedulerName FluxionScheduler, as with Fluxqueue" },
+	  .help = "own: held work keeps its schedulerName; bind: held work gets the schedulerName of Sluice, which binds it; compatible: held work gets the schedulerName FluxionScheduler, as with Fluxqueue" },
 	{ "never", STRS, AT(held.never),
 	  "[kube-system, kube-public, kube-node-lease, sluice-system]",
 	  .help = "namespaces in which no work is ever held" },

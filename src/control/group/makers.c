@@ -70,7 +70,7 @@ static bool is_held(struct slu_core *c, const struct group *g, const char *uid)
 
 	return h && h->group == g && h->obj->kind == SLU_KIND_JOB &&
 	       (h->turn != TURN_NONE || h->early == EARLY_GOING ||
-		slu_held_waits(slu_kjob(h->obj)));
+		slu_held_waits(c->cfg, slu_kjob(h->obj)));
 }
 
 /* Fill the scratch list with the makers of the group; false: no memory. */

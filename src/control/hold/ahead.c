@@ -16,10 +16,10 @@
 #define RETRY_US 5000000
 #define MOST     4 /* how many times held.ahead pods may wait if the order keeps changing */
 
-bool core_ahead_is(const struct held *h)
+bool core_ahead_is(const struct slu_core *c, const struct held *h)
 {
 	return h->obj->kind == SLU_KIND_JOB &&
-	       (h->early == EARLY_GOING || slu_held_ahead(slu_kjob(h->obj)));
+	       (h->early == EARLY_GOING || slu_held_ahead(c->cfg, slu_kjob(h->obj)));
 }
 
 static uint32_t count_pods(const struct held *h, bool placed)
@@ -49,7 +49,7 @@ bool core_ahead_begun(struct slu_core *c, const struct held *h)
 	const struct slu_kjob *j;
 	uint32_t there;
 
-	if (h->turn != TURN_NONE || !core_ahead_is(h))
+	if (h->turn != TURN_NONE || !core_ahead_is(c, h))
 		return false;
 	j = slu_kjob(h->obj);
 	there = core_ahead_pods(h);
@@ -91,7 +91,7 @@ static bool may_go(const struct slu_core *c, const struct held *h)
 {
 	const struct slu_kjob *j = h->obj->kind == SLU_KIND_JOB ? slu_kjob(h->obj) : NULL;
 
-	return j && slu_held_waits(j) && h->early == EARLY_NONE && h->turn == TURN_NONE &&
+	return j && slu_held_waits(c->cfg, j) && h->early == EARLY_NONE && h->turn == TURN_NONE &&
 	       h->stands && h->stands <= c->cfg->held.ahead && j->active_deadline_s == SLU_KNONE &&
 	       c->now_us >= h->again_us;
 }
@@ -161,7 +161,7 @@ void core_ahead(struct slu_core *c)
 		const struct group *g = h->group;
 
 		waits |= h->stands > 0;
-		if (core_ahead_is(h) && h->turn == TURN_NONE) {
+		if (core_ahead_is(c, h) && h->turn == TURN_NONE) {
 			waits = true;
 			w.room -= SLU_MIN(w.room, h->stands + core_ahead_pods(h));
 			if (g && g->cancelled && !g->run.n && h->early == EARLY_NONE)

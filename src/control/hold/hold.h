@@ -36,7 +36,7 @@ void core_held_leave(struct slu_core *c, struct held *h);
 
 /* ---- ahead.c ---- */
 
-bool core_ahead_is(const struct held *h);
+bool core_ahead_is(const struct slu_core *c, const struct held *h);
 /* Number of members of the object that exist and may start. */
 uint32_t core_ahead_pods(const struct held *h);
 /* Whether the Job has had its turn although the cluster still shows it as resumed ahead. */

@@ -188,8 +188,8 @@ static void drop_stands(struct slu_core *c, struct held *h, uint32_t n, bool kee
 static void stand_in(struct slu_core *c, struct held *h)
 {
 	const struct slu_kjob *j = slu_kjob(h->obj);
-	bool ahead = core_ahead_is(h), keep;
-	bool wait = (slu_held_waits(j) || ahead) && h->turn == TURN_NONE &&
+	bool ahead = core_ahead_is(c, h), keep;
+	bool wait = (slu_held_waits(c->cfg, j) || ahead) && h->turn == TURN_NONE &&
 		    slu_held_free(&j->tmpl.spec);
 	int64_t want = wait ? slu_life_makes(h->obj) : 0;
 	slu_cleanup(slu_kobj_unrefp) const struct slu_kobj *k = NULL;
@@ -277,7 +277,7 @@ static void renew(struct held *h, const struct slu_kobj *obj)
 static void job_seen(struct slu_core *c, struct held *h)
 {
 	const struct slu_kjob *j = slu_kjob(h->obj);
-	bool waits = slu_held_waits(j);
+	bool waits = slu_held_waits(c->cfg, j);
 	struct run *r;
 
 	if (h->early == (waits ? EARLY_COMING_BACK : EARLY_GOING))
@@ -285,7 +285,7 @@ static void job_seen(struct slu_core *c, struct held *h)
 	/* A Job that had all its pods when its turn came was not suspended.  If it is suspended
 	 * now, a late write of ours or another program's write has done that since. */
 	if (waits ? h->turn != TURN_TAKEN_BACK && (!core_held_notes(h) || h->early == EARLY_GOING)
-		  : slu_held_ahead(j))
+		  : slu_held_ahead(c->cfg, j))
 		return;
 	if (h->early == EARLY_COMING_BACK)
 		core_held_early_to(c, h, EARLY_NONE);
@@ -302,7 +302,8 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 	struct held *h = core_held_find(c, obj->meta.ns, obj->meta.uid);
 	const struct slu_ktemplate *t = slu_held_template(obj);
 	bool ours = !gone && !slu_kind_owns(slu_kmeta_controller(&obj->meta)) &&
-		    (slu_held_gated(&t->spec) || space_mode(c, obj->meta.ns) != SLU_HELD_OFF);
+		    (slu_held_marked(c->cfg, obj, &t->spec) ||
+		     space_mode(c, obj->meta.ns) != SLU_HELD_OFF);
 	bool changed;
 
 	if (!ours) {
@@ -364,7 +365,7 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 {
 	const struct slu_kmeta *m = &p->k->o.meta;
 	const struct slu_kowner *o = slu_kmeta_controller(m);
-	bool held = slu_held_gated(&p->k->spec) || slu_held_node(p->k);
+	bool held = slu_held_marked(c->cfg, &p->k->o, &p->k->spec) || slu_held_node(p->k);
 	struct slu_group_source src;
 	struct held *h;
 
@@ -384,10 +385,10 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 		return;
 	}
 	h = core_held_find(c, m->ns, o->uid);
-	if (h && core_ahead_is(h))
+	if (h && core_ahead_is(c, h))
 		core_held_again(c, h); /* the object may need no stand-ins, or no longer any */
 	/* Of a Job that was resumed ahead also a pod that has started: it needs no stand-in. */
-	if (gone || !p->group || !(held || (h && core_ahead_is(h))))
+	if (gone || !p->group || !(held || p->binds || (h && core_ahead_is(c, h))))
 		return;
 	core_source(c, p->k, &src);
 	for (uint32_t i = src.n_owners; i-- > 0;) {
@@ -443,7 +444,7 @@ static int has_begun(struct slu_core *c, struct begun *b, const struct slu_kobj 
 
 /* Jobs: not finished, not the user's own suspension, and either not held at all or suspended by us
  * without the gate yet. */
-static bool job_needs_hold(const struct slu_kjob *j)
+static bool job_needs_hold(const struct slu_config *cfg, const struct slu_kjob *j)
 {
 	const char *mark = slu_kmeta_annotation(&j->o.meta, SLU_HELD_MARK);
 
@@ -451,7 +452,7 @@ static bool job_needs_hold(const struct slu_kjob *j)
 		return false;
 	/* The template may change once the Job's controller has taken note. */
 	if (mark && !strcmp(mark, "yes"))
-		return j->suspend && !slu_held_gated(&j->tmpl.spec) &&
+		return j->suspend && !slu_held_kept(cfg, &j->tmpl.spec) &&
 		       j->suspended == SLU_TRI_TRUE && !j->start_us;
 	return !mark && !j->suspend;
 }
@@ -465,7 +466,8 @@ static void hold_object(struct slu_core *c, struct held *h, struct begun *begun)
 	int rc = 0;
 
 	if (mode == SLU_HELD_OFF || !t || o->meta.deleted_us ||
-	    (o->kind == SLU_KIND_JOB ? !job_needs_hold(slu_kjob(o)) : slu_held_gated(&t->spec)))
+	    (o->kind == SLU_KIND_JOB ? !job_needs_hold(c->cfg, slu_kjob(o))
+				     : slu_held_kept(c->cfg, &t->spec)))
 		return;
 	if (h->asked_generation == o->meta.generation)
 		return;
@@ -494,7 +496,8 @@ static void let_through(struct slu_core *c, struct held *h)
 	const struct slu_kjob *j = h->obj->kind == SLU_KIND_JOB ? slu_kjob(h->obj) : NULL;
 	struct slu_buf b = SLU_BUF_INIT(4096);
 
-	if (!j || !slu_held_waits(j) || h->turn != TURN_NONE || slu_held_free(&j->tmpl.spec))
+	if (!j || !slu_held_waits(c->cfg, j) || h->turn != TURN_NONE ||
+	    slu_held_free(&j->tmpl.spec))
 		return;
 	core_held_turn_to(c, h, TURN_RESUMING);
 	if (slu_held_release_job(j, &(struct slu_held_place){ 0 }, &b) == 0)
@@ -512,7 +515,7 @@ void core_held_look(struct slu_core *c)
 
 		if (!h)
 			continue;
-		if (h->obj->kind == SLU_KIND_JOB && slu_held_waits(slu_kjob(h->obj)) &&
+		if (h->obj->kind == SLU_KIND_JOB && slu_held_waits(c->cfg, slu_kjob(h->obj)) &&
 		    has_pods(h)) {
 			c->groups->look.p[kept++] = h;
 			continue;

@@ -30,7 +30,7 @@ static void list_nodes(struct slu_core *c, const struct run *r, const struct hel
 		       struct slu_buf *b)
 {
 	struct slu_map count = { 0 };
-	bool stands = h && h->stand.n && !core_ahead_is(h);
+	bool stands = h && h->stand.n && !core_ahead_is(c, h);
 	uint32_t left = stands ? h->stand.n : UINT32_MAX, end;
 
 	from = h && !stands ? 0 : from;
@@ -228,7 +228,7 @@ static void resume_jobs(struct slu_core *c, struct run *r)
 			resume(c, r, r->slot.p[i].pod->stand, i, false);
 	/* Jobs that were resumed ahead have all their pods: the places are only noted on them. */
 	for (uint32_t i = 0; i < r->g->owned.n; i++)
-		if (r->g->owned.p[i]->turn == TURN_NONE && core_ahead_is(r->g->owned.p[i]))
+		if (r->g->owned.p[i]->turn == TURN_NONE && core_ahead_is(c, r->g->owned.p[i]))
 			resume(c, r, r->g->owned.p[i], 0, true);
 }
 

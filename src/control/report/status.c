@@ -202,9 +202,10 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		struct pod *p = g->pod.p[i];
 
-		/* The server marks gated pods as such, and that condition stays true. */
+		/* The server marks gated pods as such, and that condition stays true.  Of held work that
+		 * names Sluice the FluxJob tells. */
 		if (!core_pod_startable(p) || (p->told && !(grave && news)) ||
-		    slu_held_gated(&p->k->spec))
+		    slu_held_gated(&p->k->spec) || (fluxjob && !grave))
 			continue;
 		core_tell_unschedulable(c, p, slu_buf_str(&b));
 	}

@@ -30,11 +30,22 @@ static bool selects(const char *selector, const struct slu_kmeta *m)
 	return v && (!eq || !strcmp(v, eq + 1));
 }
 
+static enum slu_held_mode mode_named(const char *name)
+{
+	static const char *const known[] = { [SLU_HELD_OWN] = "own",
+					     [SLU_HELD_BIND] = "bind",
+					     [SLU_HELD_COMPATIBLE] = "compatible" };
+
+	for (size_t i = SLU_HELD_OWN; i < SLU_LEN(known); i++)
+		if (!strcmp(name, known[i]))
+			return (enum slu_held_mode)i;
+	return SLU_HELD_OFF;
+}
+
 enum slu_held_mode slu_held_space(const struct slu_config *cfg, const struct slu_kmeta *ns)
 {
 	const char *said = slu_kmeta_label(ns, SLU_HELD_SPACE);
-	enum slu_held_mode usual = !strcmp(cfg->held.mode, "compatible") ? SLU_HELD_COMPATIBLE
-									 : SLU_HELD_OWN;
+	enum slu_held_mode usual = mode_named(cfg->held.mode);
 
 	if (!cfg->held.enabled)
 		return SLU_HELD_OFF;
@@ -45,12 +56,8 @@ enum slu_held_mode slu_held_space(const struct slu_config *cfg, const struct slu
 		return SLU_HELD_OFF;
 	if (said && !strcmp(said, "true"))
 		return usual;
-	if (said && !strcmp(said, "own"))
-		return SLU_HELD_OWN;
-	if (said && !strcmp(said, "compatible"))
-		return SLU_HELD_COMPATIBLE;
-	if (said) /* "false", or something that cannot be meant */
-		return SLU_HELD_OFF;
+	if (said) /* "false", or something that cannot be meant, is none */
+		return mode_named(said);
 	return *cfg->held.selector && selects(cfg->held.selector, ns) ? usual : SLU_HELD_OFF;
 }
 
@@ -70,6 +77,18 @@ bool slu_held_free(const struct slu_kpodspec *s)
 		if (strcmp(s->gates[i], SLU_HELD_GATE))
 			return false;
 	return true;
+}
+
+bool slu_held_kept(const struct slu_config *cfg, const struct slu_kpodspec *s)
+{
+	return slu_held_gated(s) || is_among(&cfg->scheduler_names, s->scheduler);
+}
+
+bool slu_held_marked(const struct slu_config *cfg, const struct slu_kobj *o,
+		     const struct slu_kpodspec *s)
+{
+	return slu_held_gated(s) ||
+	       (slu_kmeta_annotation(&o->meta, SLU_HELD_MARK) && slu_held_kept(cfg, s));
 }
 
 static bool one_value(const struct slu_kexpr *e, const char *key)
@@ -107,22 +126,22 @@ static bool has_ended(const struct slu_kjob *j)
 }
 
 /* Held by us, and its turn has not come. */
-static bool is_ours(const struct slu_kjob *j)
+static bool is_ours(const struct slu_config *cfg, const struct slu_kjob *j)
 {
 	const char *mark = slu_kmeta_annotation(&j->o.meta, SLU_HELD_MARK);
 
-	return mark && !strcmp(mark, "yes") && slu_held_gated(&j->tmpl.spec) && !has_ended(j) &&
+	return mark && !strcmp(mark, "yes") && slu_held_kept(cfg, &j->tmpl.spec) && !has_ended(j) &&
 	       !j->o.meta.deleted_us;
 }
 
-bool slu_held_waits(const struct slu_kjob *j)
+bool slu_held_waits(const struct slu_config *cfg, const struct slu_kjob *j)
 {
-	return j->suspend && is_ours(j) && !slu_kmeta_annotation(&j->o.meta, SLU_HELD_AHEAD);
+	return j->suspend && is_ours(cfg, j) && !slu_kmeta_annotation(&j->o.meta, SLU_HELD_AHEAD);
 }
 
-bool slu_held_ahead(const struct slu_kjob *j)
+bool slu_held_ahead(const struct slu_config *cfg, const struct slu_kjob *j)
 {
-	return !j->suspend && is_ours(j) && slu_kmeta_annotation(&j->o.meta, SLU_HELD_AHEAD);
+	return !j->suspend && is_ours(cfg, j) && slu_kmeta_annotation(&j->o.meta, SLU_HELD_AHEAD);
 }
 
 const struct slu_ktemplate *slu_held_template(const struct slu_kobj *o)

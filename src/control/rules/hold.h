@@ -6,7 +6,8 @@
  * place is decided, no matter which controller makes the pod.  The gate is the guard; suspending a Job
  * only avoids making pods that would wait.  A pod that carries the gate is planned like any other.
  * Once its place is durable it is *released*: pinned to its node by required node affinity and
- * freed of the gate, in one patch; the scheduler it names then binds it there.
+ * freed of the gate, in one patch; the scheduler it names then binds it there.  Work that names
+ * Sluice as its scheduler needs neither gate nor pin: nobody else binds it.
  *
  *	         admission or controller      decided             the named scheduler
  *	object ───────────────────────► held ────────► released ──────────────────────► running
@@ -20,8 +21,7 @@
 /* Our scheduling gate (Fluxqueue's name for it), removed only by us; other gates are left alone. */
 #define SLU_HELD_GATE "fluxqueue"
 
-/* Label of a namespace: "true" holds everything in it, "compatible" does the same as Fluxqueue did
- * (schedulerName FluxionScheduler, label fluxqueue.seen). */
+/* Label of a namespace: "true" holds everything in it; "own", "bind" and "compatible" name the mode, too. */
 #define SLU_HELD_SPACE "sluice.sh/hold"
 
 /* Annotation of what is held: "yes" (by us), "user" (a Job that came suspended: not ours to
@@ -89,6 +89,7 @@ struct slu_held_sink {
 enum slu_held_mode {
 	SLU_HELD_OFF,
 	SLU_HELD_OWN,        /* schedulerName is left as it is */
+	SLU_HELD_BIND,       /* what Sluice can decide alone names Sluice and has no gate */
 	SLU_HELD_COMPATIBLE, /* as Fluxqueue: FluxionScheduler */
 };
 /* How work of the namespace is treated, by its labels and the configuration. */
@@ -97,12 +98,17 @@ enum slu_held_mode slu_held_space(const struct slu_config *cfg, const struct slu
 /* The spec carries our gate / no other gate keeps it (ours alone, or none). */
 bool slu_held_gated(const struct slu_kpodspec *s);
 bool slu_held_free(const struct slu_kpodspec *s);
+/* Whether only Sluice can start pods of this spec: they carry our gate or name a scheduler of ours. */
+bool slu_held_kept(const struct slu_config *cfg, const struct slu_kpodspec *s);
+/* Whether the object was held at admission, and still is. */
+bool slu_held_marked(const struct slu_config *cfg, const struct slu_kobj *o,
+		     const struct slu_kpodspec *s);
 /* Where the pod was released to; NULL: it was not. */
 const char *slu_held_node(const struct slu_kpod *p);
 /* A Job that is suspended by us and waits for us. */
-bool slu_held_waits(const struct slu_kjob *j);
+bool slu_held_waits(const struct slu_config *cfg, const struct slu_kjob *j);
 /* A Job that we resumed before its turn, and that has not had its turn yet. */
-bool slu_held_ahead(const struct slu_kjob *j);
+bool slu_held_ahead(const struct slu_config *cfg, const struct slu_kjob *j);
 /* The template an object makes its pods from; NULL: it makes none. */
 const struct slu_ktemplate *slu_held_template(const struct slu_kobj *o);
 

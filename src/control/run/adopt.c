@@ -184,7 +184,7 @@ static void complete_run(struct slu_core *c, struct group *g, struct taking *t, 
 		return;
 	name = core_recall_node(c, g, p);
 	n = name ? core_node(c, name) : NULL;
-	if (!name && slu_held_gated(&p->k->spec) && !p->stand)
+	if (!name && !p->stand)
 		n = next_place(c, t);
 	/* The patch that resumes a Job may be on its way, so its decision stands although a node is closed now:
 	 * when the pods are there, they are planned again as they were before the restart. */
