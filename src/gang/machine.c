@@ -549,6 +549,26 @@ int64_t slu_machine_node_free(const struct slu_machine *m, slu_node node, uint32
 	return row_free(m, slu_node_index(node))[resource];
 }
 
+int64_t slu_machine_node_used(const struct slu_machine *m, slu_node node, uint32_t resource)
+{
+	const struct node *v = &m->node[slu_node_index(node)];
+	int64_t used = 0;
+
+	if (!v->blocks)
+		return slu_plus_mod(slu_machine_node_total(m, node, resource),
+				    slu_machine_node_free(m, node, resource), -1);
+	for (uint32_t i = 0; i < v->share.n; i++) {
+		const struct job *j = &m->job[v->share.p[i].job];
+		const struct part *p = &j->part[v->share.p[i].part];
+		const struct need *need = j->need[p->role];
+
+		for (uint32_t k = 0; j->counted && j->state != SLU_GANG_BLOCK && k < need->n; k++)
+			if (need->a[k].resource == resource)
+				used = slu_plus_mod(used, need->a[k].n, p->slots);
+	}
+	return used;
+}
+
 int64_t slu_machine_node_free_during(const struct slu_machine *m, slu_node node, uint32_t resource,
 				     int64_t at_s, int64_t end_s)
 {

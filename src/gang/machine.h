@@ -119,6 +119,8 @@ const char *slu_machine_node_domain(const struct slu_machine *m, slu_node node, 
 int64_t slu_machine_node_total(const struct slu_machine *m, slu_node node, uint32_t resource);
 /* Free at this moment; negative where reality has overbooked the node. */
 int64_t slu_machine_node_free(const struct slu_machine *m, slu_node node, uint32_t resource);
+/* What work holds at this moment: of the room of a block only what the work in it uses. */
+int64_t slu_machine_node_used(const struct slu_machine *m, slu_node node, uint32_t resource);
 /* The least that is free during [at_s, end_s), at_s not before the newest now. */
 int64_t slu_machine_node_free_during(const struct slu_machine *m, slu_node node, uint32_t resource,
 				     int64_t at_s, int64_t end_s);

@@ -61,7 +61,7 @@ def sluice(sluiced, space):
 def gang(module_cluster, space):
     def make(name, size, keys=None, run=600, **more):
         notes = {f"sluice.sh/{k}": str(v) for k, v in (keys or {}).items()}
-        for p in work.gang(name, size, cpu=4, **{"namespace": space, "run": run, "scheduler": "sluice", "annotations": notes, **more}):
+        for p in work.gang(name, size, **{"cpu": 4, "namespace": space, "run": run, "scheduler": "sluice", "annotations": notes, **more}):
             module_cluster.admin.create(p)
 
     return make
@@ -268,3 +268,96 @@ def test_deadline(module_cluster, sluiced, sluice, gang, placed, space):
     for i in range(4):
         module_cluster.admin.delete("pods", f"runs-{i}", space, grace=0)
     until(lambda: placed("late") and placed("never"))
+
+
+def test_part_of_each_node_and_users(module_cluster, sluiced, sluice, gang, placed, space):
+    """2 of 4 cpus of each node are set aside for a user: others get the rest, the user needs no key.  Without the webhook
+    a gang's user is its namespace."""
+    other = f"{space}-other"
+    module_cluster.namespace(other)
+    sluice("reserve", "half", "--count", "4", "--amounts", "cpu=2", "--until", "+30m", "--users", other)
+    until(lambda: "Active" in sluice("reservations"))
+    gang("whole", 1, {"duration": "10m"})
+    gang("halves", 4, {"duration": "10m"}, cpu=2)
+    until(lambda: len(placed("halves")) == 4)
+    assert not placed("whole") and f'reservation "{space}/half"' in sluice("why", "whole")
+    gang("theirs", 4, {"duration": "10m"}, cpu=2, namespace=other)
+    until(lambda: sum(bool(p["spec"].get("nodeName")) for p in module_cluster.admin.list("pods", other)) == 4)
+    module_cluster.admin.delete_all("pods", other, grace=0)
+    sluice("unreserve", "half")
+    module_cluster.admin.delete("namespaces", other, None)
+
+
+def test_recurring(module_cluster, sluiced, sluice, gang, placed, space):
+    """What ends before the next occurrence starts between two of them; what is longer waits for the last that is planned."""
+    begin = int(time.time()) + 600
+    sluice("reserve", "nightly", "--count", "4", "--from", stamp(begin), "--until", stamp(begin + 600), "--every", "1h")
+    until(lambda: "Planned" in sluice("reservations"))
+    gang("long", 4, {"duration": "2h"})
+    last = begin + 7 * 3600 + 600
+    until(lambda: abs(seconds(sluiced.jobs(space).get("long", {}).get("estimate") or stamp(0)) - last) <= 1, message="after the eighth")
+    gang("fits", 4, {"duration": "5m"})
+    until(lambda: len(placed("fits")) == 4)
+    module_cluster.admin.delete("reservations", "nightly", space)
+    for i in range(4):
+        module_cluster.admin.delete("pods", f"fits-{i}", space, grace=0)
+    until(lambda: len(placed("long")) == 4)
+
+
+def test_who_passed_and_what_would_help(module_cluster, sluiced, sluice, gang, placed, space):
+    """A harmless backfill is named with no delay.  What would help was tried: the smaller gang does start."""
+    gang("runs", 3, {"duration": "20m"})
+    until(lambda: len(placed("runs")) == 3)
+    gang("wide", 2, {"duration": "30m"})
+    until(lambda: sluiced.jobs(space).get("wide", {}).get("promised"))
+    gang("fills", 1, {"duration": "5m"})
+    until(lambda: len(placed("fills")) == 1)
+    said = until(lambda: (t := sluice("why", "wide")) and "fills" in t and t)
+    (line,) = [line for line in said.splitlines() if "fills" in line and "passed by" in line]
+    assert "delay 0s" in line, said
+    module_cluster.admin.delete("pods", "fills-0", space, grace=0)
+    until(lambda: "with 1 slot: it would start now" in sluice("why", "wide"))
+    module_cluster.admin.delete_all("pods", space, labels="scheduling.x-k8s.io/pod-group=wide", grace=0)
+    until(lambda: "wide" not in sluiced.jobs(space))
+    gang("thin", 1, {"duration": "30m"})
+    until(lambda: len(placed("thin")) == 1)
+
+
+def test_after_labels_and_kinds(module_cluster, sluiced, gang, placed, space):
+    """All groups with a label, and a Job by its kind, wherever their pods are in the queue."""
+    gang("a", 1, run=2, labels={"stage": "prep"})
+    gang("b", 1, run=5, labels={"stage": "prep"})
+    module_cluster.admin.create(work.job("load", 1, namespace=space, cpu=4, run=2, scheduler="sluice"))
+    gang("next", 1, {"after": "ok:stage=prep,ok:job/load"})
+    until(lambda: len(placed("a")) == len(placed("b")) == 1)
+    assert not placed("next")
+    until(lambda: len(placed("next")) == 1, 40)
+    ended = {p["metadata"]["name"]: p["status"]["phase"] for p in module_cluster.admin.list("pods", space)}
+    assert ended["a-0"] == ended["b-0"] == "Succeeded" and any(n.startswith("load-") and s == "Succeeded" for n, s in ended.items())
+
+
+def test_estimates_beyond_the_plan(module_cluster, sluiced, gang, placed, space):
+    """Every waiting gang has an estimate, in order, although only the first is promised a start."""
+    gang("runs", 4, {"duration": "10m"})
+    until(lambda: len(placed("runs")) == 4)
+    for i in range(12):
+        gang(f"w{i:02d}", 4, {"duration": "10m"})
+    jobs = lambda: {n: j for n, j in sluiced.jobs(space).items() if n.startswith("w")}  # noqa: E731
+    until(lambda: len(jobs()) == 12 and all(j.get("estimate") for j in jobs().values()), 40, "all are told a start")
+    starts = [seconds(j["estimate"]) for _, j in sorted(jobs().items())]
+    assert all(abs(b - a - 600) <= 2 for a, b in zip(starts, starts[1:], strict=False)), starts
+    assert sum(bool(j.get("promised")) for j in jobs().values()) == 1
+
+
+def test_priority_class(module_cluster, sluiced, gang, placed, space):
+    admin = module_cluster.admin
+    admin.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "plan-urgent"}, "value": 1000})
+    gang("runs", 4, {"duration": "10m"})
+    until(lambda: len(placed("runs")) == 4)
+    gang("first", 4, {"duration": "10m"})
+    gang("usual", 4, {"duration": "10m"})
+    until(lambda: sluiced.jobs(space).get("usual", {}).get("position") == 2)
+    gang("urgent", 4, {"duration": "10m"}, priorityClassName="plan-urgent")
+    jobs = lambda: sluiced.jobs(space)  # noqa: E731
+    until(lambda: jobs().get("urgent", {}).get("priority") == 1000 and jobs()["urgent"]["position"] < jobs()["usual"]["position"])
+    assert jobs()["first"]["promised"], "a promise that was given stays"

@@ -123,6 +123,13 @@ static void test_users_amounts_every(void)
 	turn(&w);
 	ok(bound(&w, "one") && !bound(&w, "two"),
 	   "other gangs may use one core, not the three that are reserved");
+	ok(differences(&w) == 0, "the audit does not take reserved cores for used ones");
+	add_pod(&w, "guest", "sluice", "2",
+		NOTES("\"sluice.sh/duration\":\"60\",\"sluice.sh/reservation\":\"r\""));
+	turn(&w);
+	ok(bound(&w, "guest") && differences(&w) == 0,
+	   "nor does it count the cores of a gang inside the reservation twice");
+	end_pod(&w, &w.pod[2], "Succeeded");
 	later(&w, 601);
 	ok(!strcmp(held(&w, "r").phase, "Planned") && held(&w, "r").from_s == now + 3600 &&
 		   held(&w, "r").until_s == now + 4200,

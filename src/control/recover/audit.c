@@ -85,8 +85,7 @@ static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_RESOU
 
 	add_foreign(c, n, sum);
 	for (uint32_t k = 0; k < slu_machine_resources(m); k++) {
-		int64_t used = slu_plus_mod(slu_machine_node_total(m, n->handle, k),
-					    slu_machine_node_free(m, n->handle, k), -1);
+		int64_t used = slu_machine_node_used(m, n->handle, k);
 
 		/* The machine's own resource "node", for whole nodes, is no resource of the cluster. */
 		if (used == sum[k] || !strcmp(slu_machine_resource_name(m, k), "node"))
