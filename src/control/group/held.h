@@ -21,7 +21,7 @@
 enum held_turn {
 	TURN_NONE,     /* the Job waits, or the mirror shows all that was decided */
 	TURN_RESUMING, /* the patch that releases it is on its way */
-	TURN_RETRYING, /* ... and failed, or may have been overtaken: it is sent again at again_us */
+	TURN_RETRYING, /* ... and failed, may have been overtaken, or is not urgent: it is sent at again_us */
 	TURN_NOTE_DUE, /* the Job was resumed before its turn: the patch only notes its places, at again_us */
 	TURN_NOTING, /* ... and is on its way */
 	TURN_BEGUN, /* the Job was resumed before its turn, and a pod of it has ended: nothing to write */

@@ -120,6 +120,10 @@ static void note_places(const struct run *r, struct held *h, uint32_t from)
 static void begin_turn(struct slu_core *c, const struct run *r, struct held *h, bool there,
 		       struct slu_buf *patch)
 {
+	/* A Job that was resumed ahead makes its pods without being told again, and until then the intent keeps its
+	 * places. */
+	bool is_going = h->early == EARLY_NONE && slu_held_ahead(c->cfg, slu_kjob(h->obj));
+
 	slu_free(h->resume);
 	h->resume = slu_buf_take(patch);
 	h->run = r->id;
@@ -130,12 +134,14 @@ static void begin_turn(struct slu_core *c, const struct run *r, struct held *h, 
 		resume_later(c, h, NOTE_US);
 		return;
 	}
-	if (h->resume)
+	if (h->resume && !is_going)
 		send_resume(c, h);
 	else
 		core_held_turn_to(c, h, TURN_RESUMING);
-	if (h->early ==
-	    EARLY_COMING_BACK) /* its suspension may overtake this patch: say it again */
+	if (is_going)
+		resume_later(c, h, NOTE_US);
+	else if (h->early ==
+		 EARLY_COMING_BACK) /* its suspension may overtake this patch: say it again */
 		resume_later(c, h, RETRY_US);
 }
 
@@ -530,7 +536,8 @@ static void watch_appearing(struct slu_core *c, const struct group *g)
  * no program needs the note of its places. */
 static bool note_is_idle(struct slu_core *c, const struct held *h)
 {
-	return h->turn == TURN_NOTE_DUE && !slu_kjob(h->obj)->failed &&
+	return (h->turn == TURN_NOTE_DUE || slu_held_ahead(c->cfg, slu_kjob(h->obj))) &&
+	       !slu_kjob(h->obj)->failed &&
 	       !slu_table_find(&c->runs->table, &h->run, sizeof h->run);
 }
 

@@ -463,11 +463,14 @@ void core_deadlines(struct slu_core *c)
 }
 
 /* Whether a Job of the run was resumed and the mirror does not show that yet: its intent stays open. */
-static bool resumes(const struct run *r)
+static bool resumes(const struct slu_core *c, const struct run *r)
 {
-	for (uint32_t i = 0; i < r->g->owned.n; i++)
-		if (core_held_resumed(r->g->owned.p[i], r->id))
+	for (uint32_t i = 0; i < r->g->owned.n; i++) {
+		const struct held *h = r->g->owned.p[i];
+
+		if (core_held_resumed(h, r->id) && !slu_held_ahead(c->cfg, slu_kjob(h->obj)))
 			return true;
+	}
 	return false;
 }
 
@@ -508,7 +511,7 @@ void core_run_settled(struct slu_core *c, struct run *r)
 			slu_log(SLU_WARN, "job not saved in the store",
 				SLU_STR("job", r->g->id.name));
 	}
-	if (!resumes(r))
+	if (!resumes(c, r))
 		core_intents_settle(c, r, SLU_INTENT_DONE);
 }
 
