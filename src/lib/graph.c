@@ -444,10 +444,8 @@ int sluice_graph_remove_subgraph(struct sluice_graph *g, const char *path, struc
 	if (rc < 0)
 		return rc;
 	if (r.code)
-		return lib_fail(g, err, -r.code, "remove_subgraph", "%s",
-				r.messages && *r.messages
-					? r.messages
-					: "there is no vertex with this path, or it is the root");
+		return lib_fail(g, err, -r.code, "remove_subgraph",
+				"there is no vertex \"%.200s\", or it is the root", path);
 	return 0;
 }
 
