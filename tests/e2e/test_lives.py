@@ -113,3 +113,25 @@ def test_required_anti_affinity_of_others_is_obeyed(admin, sluiced, space):
     admin.delete("pods", "db-2", space, grace=0)
     until(lambda: placed(admin, space, "away"))
     assert admin.get("pods", "away", space)["spec"]["nodeName"] == "n-002"
+
+
+def replicas(kind, name, n, space):
+    spec = {"replicas": n, "selector": {"matchLabels": {"app": name}}, "template": {"metadata": {"labels": {"app": name}}}}
+    spec["template"]["spec"] = work.pod(name, cpu=8, restart="Always", scheduler="sluice")["spec"]
+    if kind == "StatefulSet":
+        spec |= {"serviceName": name, "podManagementPolicy": "Parallel"}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": space}, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "Deployment"])
+def test_an_object_made_again_has_the_pods_that_it_adopts(admin, sluiced, space, kind):
+    resource = kind.lower() + "s"
+    admin.create(replicas(kind, "kept", 3, space))
+    until(lambda: len(placed(admin, space, "kept")) == 3)
+    before = placed(admin, space, "kept")
+    admin.delete(resource, "kept", space, propagation="Orphan")
+    until(lambda: not admin.list(resource, space))
+    admin.create(replicas(kind, "kept", 4, space))
+    until(lambda: len(placed(admin, space, "kept")) == 4)
+    assert set(before) < set(placed(admin, space, "kept"))
+    admin.delete_all(resource, space, grace=0)

@@ -829,6 +829,102 @@ static void test_reload_limits(void)
 	close_world(&w);
 }
 
+/* A queue goes while a job waits in it. */
+static void test_reload_removed(void)
+{
+	struct fpod *run, *p, *last;
+	struct world w;
+
+	open_world(&w, 1, 2, "queues: [{name: default}, {name: old}]");
+	run = add_pod(&w, "run", "sluice", "2", "");
+	turn(&w);
+	p = add_pod(&w, "p", "sluice", "2", IN_QUEUE("old"));
+	turn(&w);
+	reload(&w, "queues: [{name: default}, {name: new}]");
+	end_pod(&w, run, "Succeeded");
+	later(&w, 2);
+	ok(!*p->node && strstr(pictured(&w, "p").reason, "old"),
+	   "reload: a job whose queue was removed waits with that reason: %s",
+	   pictured(&w, "p").reason);
+	last = add_pod(&w, "last", "sluice", "2", "");
+	later(&w, 1);
+	ok(*last->node, "reload: it keeps nobody else waiting");
+	reload(&w, "queues: [{name: default}, {name: old}]");
+	end_pod(&w, last, "Succeeded");
+	later(&w, 1);
+	ok(*p->node, "reload: the queue is back, and the job starts");
+	close_world(&w);
+}
+
+/* Limits of a user and of a job's time are lowered and raised; all pods of this namespace are one user's. */
+static void test_reload_user_limits(void)
+{
+	struct fpod *a, *b, *c, *d;
+	struct world w;
+
+	open_world(&w, 1, 4, "queues: [{name: default}]");
+	a = add_pod(&w, "a", "sluice", "1", "");
+	b = add_pod(&w, "b", "sluice", "1", "");
+	turn(&w);
+	reload(&w, "queues: [{name: default, maxRunningPerUser: 1}]");
+	c = add_pod(&w, "c", "sluice", "1", "");
+	later(&w, 1);
+	ok(*a->node && *b->node && !w.evictions && !*c->node,
+	   "reload: maxRunningPerUser lowered: running jobs stay, and no further job starts");
+	end_pod(&w, a, "Succeeded");
+	later(&w, 1);
+	ok(!*c->node, "reload: no job starts until fewer run than the limit allows");
+	reload(&w, "queues: [{name: default, maxRunningPerUser: 1, maxWaitingPerUser: 1}]");
+	add_pod(&w, "d", "sluice", "1", "");
+	later(&w, 1);
+	ok(!strcmp(pictured(&w, "c").state, "waiting") &&
+		   !strcmp(pictured(&w, "d").state, "refused"),
+	   "reload: maxWaitingPerUser lowered: the waiting job stays, no other enters (%s, %s)",
+	   pictured(&w, "c").state, pictured(&w, "d").state);
+	end_pod(&w, b, "Succeeded");
+	later(&w, 1);
+	ok(*c->node && !strcmp(pictured(&w, "d").state, "waiting"),
+	   "reload: one starts, and the refused one enters in its place (%s)",
+	   pictured(&w, "d").state);
+	reload(&w, "jobs: {defaultDuration: 60}\nqueues: [{name: default, maxDuration: 60}]");
+	d = add_pod(&w, "e", "sluice", "1", "\"annotations\":{\"sluice.sh/duration\":\"2m\"}");
+	later(&w, 1);
+	ok(!strcmp(pictured(&w, "e").state, "refused"),
+	   "reload: maxDuration lowered counts for new jobs (%s)", pictured(&w, "e").state);
+	reload(&w, "jobs: {defaultDuration: 60}\nqueues: [{name: default, maxDuration: 120}]");
+	ok(*d->node, "reload: maxDuration raised: the job that it refused is tried again");
+	close_world(&w);
+}
+
+/* A queue gets other nodes, and jobs are matched by another policy: what runs stays, what waits keeps its place. */
+static void test_reload_nodes(void)
+{
+	struct fpod *run, *first, *second;
+	struct world w;
+
+	open_world(&w, 4, 2, "queues: [{name: default, nodeLabel: topology.sluice.sh/rack=r0}]");
+	run = add_pod(&w, "run-0", "sluice", "2", GANG_OF("run"));
+	add_pod(&w, "run-1", "sluice", "2", GANG_OF("run"));
+	turn(&w);
+	first = add_pod(&w, "first", "sluice", "2", "");
+	turn(&w);
+	w.now_us += 1000000;
+	second = add_pod(&w, "second", "sluice", "2", "");
+	turn(&w);
+	ok(*run->node && !*first->node && !*second->node, "reload: two wait for the rack");
+	reload(&w,
+	       "match: {policy: high}\nqueues: [{name: default, nodeLabel: topology.sluice.sh/rack=r0}]");
+	ok(pictured(&w, "first").position == 1 && pictured(&w, "second").position == 2,
+	   "reload: another match.policy leaves the order as it was (%u, %u)",
+	   pictured(&w, "first").position, pictured(&w, "second").position);
+	reload(&w, "queues: [{name: default, nodeLabel: topology.sluice.sh/rack=r1}]");
+	ok(!strcmp(first->node, "n2") && !strcmp(second->node, "n3") && bound(&w, "run") == 2 &&
+		   !w.evictions && differences(&w) == 0,
+	   "reload: with another nodeLabel they start there, and what runs stays (%s, %s)",
+	   first->node, second->node);
+	close_world(&w);
+}
+
 /* A setting that is read at start stays as it was after a reload. */
 static void test_reload_waits(void)
 {
@@ -1150,6 +1246,9 @@ int main(void)
 	test_reload_queues();
 	test_reload_limits();
 	test_reload_waits();
+	test_reload_removed();
+	test_reload_user_limits();
+	test_reload_nodes();
 	test_bad_objects();
 	test_elsewhere();
 	test_sizes_differ();

@@ -799,6 +799,47 @@ static void test_stuck(void)
 	close_world(&w);
 }
 
+static void give_owner(struct world *w, struct fpod *p, const char *meta)
+{
+	snprintf(p->meta, sizeof p->meta, "%s", meta);
+	feed_pod(w, p, false);
+}
+
+/* A StatefulSet is deleted without its pods and made again, to change what cannot be changed: its pods run on and
+ * are members of the new one. */
+static void check_set_made_again(bool one_by_one)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 4, 2, "");
+	owner(&w, SLU_KIND_STATEFULSET, false, META("s", "s1"), "\"replicas\":3" TMPL);
+	p = crowd(&w, "s", 3, "2", OWNED("StatefulSet", "s1", "s"));
+	turn(&w);
+	ok(bound(&w, "s") == 3, "a set of three runs");
+	for (int i = 0; i < 3; i++)
+		give_owner(&w, p + i, "");
+	owner(&w, SLU_KIND_STATEFULSET, true, META("s", "s1"), "\"replicas\":3" TMPL);
+	turn(&w);
+	ok(bound(&w, "s") == 3 && !w.evictions && !differences(&w), "its pods run on without it");
+	owner(&w, SLU_KIND_STATEFULSET, false, META("s", "s2"), "\"replicas\":3" TMPL);
+	for (int i = 0; i < 3; i++) {
+		give_owner(&w, p + i, OWNED("StatefulSet", "s2", "s"));
+		if (one_by_one)
+			turn(&w);
+	}
+	turn(&w);
+	ok(!strcmp(pictured(&w, "s").state, "running") && pictured(&w, "s").bound == 3,
+	   "they are members of the set that was made again (%s, %u)", pictured(&w, "s").state,
+	   pictured(&w, "s").bound);
+	owner(&w, SLU_KIND_STATEFULSET, false, META("s", "s2"), "\"replicas\":4" TMPL);
+	add_pod(&w, "s-3", "sluice", "2", OWNED("StatefulSet", "s2", "s"));
+	turn(&w);
+	ok(bound(&w, "s") == 4 && !differences(&w), "a fourth one follows them (%d)",
+	   bound(&w, "s"));
+	close_world(&w);
+}
+
 /* The successor of a member that is being deleted waits to follow its gang.  When the member has ended, the gang
  * is taken back: the room that this frees is not for the successor alone. */
 static void test_no_follower_of_undone(void)
@@ -864,5 +905,7 @@ int main(void)
 	test_repelled_later();
 	test_stuck();
 	test_no_follower_of_undone();
+	check_set_made_again(false);
+	check_set_made_again(true);
 	return tap_done();
 }

@@ -27,7 +27,6 @@ static void owner_waits(struct world *w, uint64_t uid, uint64_t unused)
 static void orphaned(struct obj *o)
 {
 	o->orphan = true;
-	o->parted |= o->kind == SLU_KIND_POD && *o->pod.node;
 }
 
 static void set_free(struct world *w, struct obj *o)

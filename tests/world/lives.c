@@ -237,7 +237,8 @@ static const struct {
 	  " (SELECT group_concat(value) FROM (SELECT value FROM json_each(spec, '$.vacant')"
 	  " ORDER BY 1)), (SELECT group_concat(value) FROM (SELECT value FROM json_each(spec,"
 	  " '$.vacantLater') ORDER BY 1)), (SELECT group_concat(v) FROM (SELECT key || ' ' || value AS v FROM"
-	  " json_each(spec, '$.later') ORDER BY 1)), json_remove(spec, '$.places', '$.vacant', '$.vacantLater',"
+	  " json_each(spec, '$.later') ORDER BY 1)), (SELECT group_concat(value) FROM (SELECT value FROM"
+	  " json_each(spec, '$.makers') ORDER BY 1)), json_remove(spec, '$.makers', '$.places', '$.vacant', '$.vacantLater',"
 	  " '$.later', CASE WHEN state > 3 THEN '$.roles' ELSE '$.later' END)"
 	  " FROM jobs WHERE key NOT IN (%s) ORDER BY key" },
 	{ "row of a member", "SELECT j.key, p.uid, p.name FROM pods p JOIN jobs j ON j.id = p.job"
@@ -366,16 +367,12 @@ static void try_later(struct world *w, uint64_t tries)
 }
 
 /* Pods whose controller is gone and which are not deleted yet: whether a controller that a pod names
- * was deleted or is still to come is decided after three seconds.  And pods that ran when somebody
- * deleted their controller without them: they keep the group they started in; a daemon that starts
- * then finds bare pods. */
+ * was deleted or is still to come is decided after three seconds. */
 static bool leaves_behind(struct world *w)
 {
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
 		const struct obj *p = w->obj[SLU_KIND_POD].p[i];
 
-		if (p->parted)
-			return true;
 		for (const struct obj *o = kube_get(w, p->owner); o; o = kube_get(w, o->owner))
 			if (!is_live(o))
 				return true;

@@ -141,6 +141,9 @@ static const struct {
 	{ 710372, "no member follows a gang that is being taken back" },
 	{ 400011, "jobs of a queue that a reload renamed", 1 },
 	{ 400100, "a job that a reload would have refused had it come later", 1 },
+	{ 400028, "a running job whose objects name a queue that is not there", 1 },
+	{ 400055, "a group whose PodGroup is not there keeps its arrival", 1 },
+	{ 400131, "a group that became wrong keeps its arrival and its size", 1 },
 	{ 400116, "a pod that was resized in place is no work of others", 1 },
 };
 

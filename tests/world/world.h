@@ -137,7 +137,6 @@ struct obj {
 	uint8_t fin;
 	bool due;        /* its controller has been told to look */
 	bool orphan;     /* its owner was deleted without it, or the owner's */
-	bool parted;     /* a pod that had a node then */
 	bool missed;     /* the webhook was not asked about it */
 	bool asked;      /* somebody asked the daemon to hold or cancel it */
 	bool ends_never; /* it serves, or is ended and begins again: it is deleted in the end */

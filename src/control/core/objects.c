@@ -154,14 +154,14 @@ static bool is_same_owner(const struct slu_kmeta *a, const struct slu_kmeta *b)
 	return (!x && !y) || (x && y && !strcmp(x->uid, y->uid));
 }
 
-/* The pod's owner was deleted without it, or the pod got another owner: a waiting pod joins the group that
- * its objects name now.  A pod that has a place keeps its group. */
+/* The pod's owner was deleted without it, or the pod got another owner: the pod joins the group that its objects
+ * name now.  If its gang is just being placed, it keeps its group. */
 static void change_owner(struct slu_core *c, struct pod *p)
 {
-	if (core_pod_at(p) || core_slot_of(p))
-		core_group_dirty(c, p->group);
-	else
+	if (!core_pod_at(p) && !core_slot_of(p))
 		core_group_leave(c, p, false);
+	else if (!core_pod_at(p) || !core_group_yield(c, p))
+		core_group_dirty(c, p->group);
 }
 
 static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
@@ -271,7 +271,7 @@ static const char *uid_above(const struct slu_kobj *o)
 
 /* Pods joined the group that the uid names; now another object names it.  Either
  * the pods came long before their owner, and only the owner names its controller, or a user deleted
- * the controller without the owner.  Waiting pods join the other group. */
+ * the controller without the owner.  The pods join the other group. */
 static void regroup(struct slu_core *c, const struct slu_kobj *owner, const char *uid)
 {
 	char key[SLU_GROUP_NAME_MAX + 3];
@@ -285,11 +285,14 @@ static void regroup(struct slu_core *c, const struct slu_kobj *owner, const char
 		struct pod *p = g->pod.p[i];
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 
-		if (p->stand || core_pod_at(p) || core_slot_of(p) || !o ||
-		    strcmp(o->uid, owner->meta.uid))
+		if (p->stand || !o || strcmp(o->uid, owner->meta.uid))
 			continue;
-		core_group_leave(c, p, false);
+		change_owner(c, p);
+		if (p->group)
+			continue;
 		core_member_meet(c, p);
+		if (core_pod_at(p))
+			seen_on_node(c, p, core_pod_at(p));
 	}
 	core_joined(c);
 }

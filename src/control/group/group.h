@@ -150,6 +150,8 @@ int64_t core_calm_wake_us(const struct slu_core *c);
 
 struct group *core_group_find(struct slu_core *c, const char *ns, const char *key);
 struct group *core_group_join(struct slu_core *c, struct pod *p);
+/* Whether the pod's objects name the group. */
+bool core_group_names(struct slu_core *c, const struct group *g, const struct pod *p);
 /* Let the pod join the earlier life of its group that has this key (with its namespace). */
 struct group *core_group_join_retired(struct slu_core *c, struct pod *p, const char *key);
 /* Mark the group as an earlier life: no PodGroup speaks of it. */

@@ -109,6 +109,16 @@ void core_group_dirty(struct slu_core *c, struct group *g)
 		g->dirty = true;
 }
 
+bool core_group_names(struct slu_core *c, const struct group *g, const struct pod *p)
+{
+	struct slu_group_source src;
+	struct slu_group_id id;
+
+	core_source(c, p->k, &src);
+	(void)slu_group_identify(&src, &id, NULL); /* a bad name: the group of its owner */
+	return !strcmp(id.key, g->id.key);
+}
+
 /* Let the pod join the group that its objects name or, with `retired`, the earlier life that has this
  * key. */
 static struct group *join_pod(struct slu_core *c, struct pod *p, const char *retired)

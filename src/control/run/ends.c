@@ -322,6 +322,11 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 	if (rc < 0)
 		return rc;
 	m->size = (uint32_t)j->size;
+	m->max_size = (uint32_t)j->max_size;
+	m->wish_priority = j->priority;
+	m->duration_s = j->limit_s;
+	m->begin_s = j->begin_s;
+	m->deadline_s = j->deadline_s;
 	m->named = group && group[1] != 'u';
 	m->retired = strchr(j->key, CORE_RETIRED);
 	m->ran = m->begun || j->state == SLU_STORE_STARTING;

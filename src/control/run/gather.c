@@ -61,19 +61,24 @@ static uint32_t member_index(const struct group *g, const struct pod *p)
 	return n;
 }
 
+static void remove_member(struct group *g, const struct pod *p)
+{
+	uint32_t at = member_index(g, p);
+
+	if (at == g->pod.n)
+		return;
+	memmove(&g->pod.p[at], &g->pod.p[at + 1], (--g->pod.n - at) * sizeof p);
+	g->stands -= p->stand != NULL;
+	g->others -= p->others;
+}
+
 void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 {
 	struct group *g = p->group;
 	struct run *r = p->run;
-	uint32_t at;
 
 	core_pod_unkeep(c, p);
-	at = member_index(g, p);
-	if (at < g->pod.n) {
-		memmove(&g->pod.p[at], &g->pod.p[at + 1], (--g->pod.n - at) * sizeof p);
-		g->stands -= p->stand != NULL;
-		g->others -= p->others;
-	}
+	remove_member(g, p);
 	if (ended && p->k->phase == SLU_PHASE_SUCCEEDED) {
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 
@@ -106,6 +111,41 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 	}
 	p->group = NULL;
 	core_group_dirty(c, g);
+}
+
+/* Take the pod out of its run with what it holds: it runs on, in another group, which counts its use. */
+static void give_up_slot(struct slu_core *c, struct run *r, struct pod *p)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		if (r->slot.p[i].pod != p)
+			continue;
+		r->slot.p[i].pod = NULL;
+		core_slot_to(c, r, &r->slot.p[i], SLOT_VACANT);
+		p->run = NULL;
+		core_node_leave(c, p);
+		core_slot_drop(c, r, i);
+		break;
+	}
+}
+
+bool core_group_yield(struct slu_core *c, struct pod *p)
+{
+	struct group *g = p->group;
+	const struct slot *s = core_slot_of(p);
+	struct run *r = p->run;
+
+	if (core_group_names(c, g, p) || g->retired ||
+	    (s && (r->state != RUN_RUNNING || s->state != SLOT_BOUND)))
+		return false;
+	core_pod_unkeep(c, p);
+	remove_member(g, p);
+	if (s) {
+		give_up_slot(c, r, p);
+		core_run_settled(c, r);
+	}
+	p->group = NULL;
+	core_group_dirty(c, g);
+	return true;
 }
 
 /* ---- gathering ---- */
@@ -393,6 +433,7 @@ static void settle_group(struct slu_core *c, struct group *g)
 	if (!sound) {
 		cancel_queued(c, g);
 		core_vacant_trim(c, g);
+		core_group_keep(c, g); /* it keeps its place for the day it is mended */
 		return;
 	}
 	core_vacant_fill(c, g);

@@ -6,6 +6,8 @@
  * what the cluster no longer has leaves the store. */
 #include "control/run/run.h"
 
+#include <stdio.h>
+
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 #include "wire/json.h"
@@ -81,6 +83,19 @@ static void recall_refused(struct slu_core *c, struct group *g, const struct cor
 		core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
 }
 
+/* In force until its objects say something else; they say nothing if they have become wrong. */
+static void recall_wish(struct group *g, const struct core_memory *m)
+{
+	g->wish.min = m->size;
+	g->wish.max = m->max_size;
+	g->wish.priority = (int32_t)m->wish_priority;
+	g->wish.duration_s = m->duration_s;
+	g->wish.begin_s = m->begin_s;
+	g->wish.deadline_s = m->deadline_s;
+	if (m->queue)
+		snprintf(g->wish.queue, sizeof g->wish.queue, "%s", m->queue);
+}
+
 void core_recall(struct slu_core *c, struct group *g)
 {
 	struct core_memory *m = core_remembered(c, g);
@@ -115,6 +130,7 @@ void core_recall(struct slu_core *c, struct group *g)
 	g->limit_s = m->limit_s;
 	g->begun = m->begun;
 	recall_refused(c, g, m);
+	recall_wish(g, m);
 	/* Members may have gone since; those that exist and wait are noted again. */
 	if (c->door && m->state <= SLU_STORE_NEVER &&
 	    slu_batch_del_pods(slu_intents_batch(c->door), m->job) < 0)

@@ -335,6 +335,9 @@ struct slu_nodeset *core_avoid_nodes(const struct group *g, const struct slu_nod
 /* Recall what the store knows of the new groups. */
 void core_groups_born(struct slu_core *c);
 void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
+/* The objects of a pod that runs name another group: it leaves its gang, which goes on without it.  False: they
+ * do not, or its gang is just being placed. */
+bool core_group_yield(struct slu_core *c, struct pod *p);
 /* Settle every dirty group; the i-th of them. */
 void core_groups_settle(struct slu_core *c);
 void core_group_settle(struct slu_core *c, uint32_t i);
@@ -488,6 +491,9 @@ struct core_memory {
 	bool has_priority; /* as in struct group */
 	int32_t priority;
 	int64_t limit_s;
+	/* What the group asked for last; its objects may have become wrong since. */
+	uint32_t max_size;
+	int64_t wish_priority, duration_s, begin_s, deadline_s;
 	struct slu_json_doc *spec; /* of a group with a promise: its nodes; NULL: none */
 	bool met;                  /* the cluster has the group, too */
 	uint32_t at;               /* index of its group on the list of groups to settle */

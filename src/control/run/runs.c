@@ -449,9 +449,10 @@ static bool admits(const struct slu_core *c, const struct run *r, const char *qu
 bool core_run_wishes(struct slu_core *c, struct run *r)
 {
 	const struct slu_group_wish *w = &r->g->wish;
-	const char *queue = *w->queue ? w->queue : c->cfg->queue[0].name;
-	int64_t was = r->told.limit_s ? r->told.limit_s : default_limit(c, r->told.queue);
 	bool queued = r->state == RUN_QUEUED;
+	/* What runs stays in its queue, whatever its objects name now. */
+	const char *queue = !queued ? r->told.queue : *w->queue ? w->queue : c->cfg->queue[0].name;
+	int64_t was = r->told.limit_s ? r->told.limit_s : default_limit(c, r->told.queue);
 	int64_t is = wish_limit(w) ? wish_limit(w) : default_limit(c, queue);
 	struct slu_job_view v;
 
