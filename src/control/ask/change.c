@@ -46,7 +46,7 @@ static int check_limit(struct slu_core *c, const struct group *g, int64_t limit_
 					", which Kubernetes does not allow to grow",
 					g->id.name, pod_s);
 	}
-	conf = core_group_waits(g) ? core_queue_conf(c, queue) : NULL;
+	conf = !core_started(g) ? core_queue_conf(c, queue) : NULL;
 	if (conf && conf->limit.max_duration && limit_s > conf->limit.max_duration)
 		return slu_fail(err, -EINVAL,
 				"queue \"%s\" allows at most %s; give a shorter limit", queue,
@@ -105,7 +105,7 @@ static int set_priority(struct slu_rec_ask *a, struct group *g, struct slu_error
 	if (!g->has_priority)
 		return slu_fail(err, 0, "%s has the priority of its objects now", a->name);
 	return slu_fail(err, 0, "%s has priority %d now%s", a->name, g->priority,
-			core_group_waits(g) ? "" : "; running pods are not affected");
+			core_started(g) ? "; running pods are not affected" : "");
 }
 
 int core_ask_change(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err)

@@ -202,8 +202,7 @@ void core_resize(struct slu_core *c, struct slu_rec_ask *a)
 		rc = slu_fail(&err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
 	else
 		rc = common_target(c, g, &t, &err);
-	if (rc >= 0 && !a->size &&
-	    core_group_waits(g)) { /* to nothing, and nothing runs: a cancel */
+	if (rc >= 0 && !a->size && !core_started(g)) { /* to nothing, and nothing runs: a cancel */
 		a->what = SLU_ASK_CANCEL;
 		rc = core_ask_group(c, a, &err);
 		answer_resize(a, rc, err.text);

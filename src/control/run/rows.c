@@ -223,14 +223,6 @@ static enum slu_store_job_state state_of(const struct group *g, const struct run
 	}
 }
 
-bool core_started(const struct group *g)
-{
-	for (uint32_t i = 0; i < g->run.n; i++)
-		if (g->run.p[i]->state != RUN_QUEUED)
-			return true;
-	return false;
-}
-
 void core_group_starts(struct slu_core *c, struct group *g, const struct run *r)
 {
 	if (core_gang_of(g) || g->started_s)

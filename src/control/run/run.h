@@ -176,13 +176,13 @@ static inline struct run *core_first_run(const struct group *g)
 	return gang || !g->run.n ? gang : g->run.p[0];
 }
 
-/* Whether every run of the group is still in the queue: nothing of the group has places. */
-static inline bool core_group_waits(const struct group *g)
+/* Whether a run of the group has left the queue: a part of the group has places. */
+static inline bool core_started(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->state != RUN_QUEUED)
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 /* A member that came later, or the node of a place that such a member left, and when its run started. */
@@ -422,8 +422,6 @@ int core_group_keep_all(struct slu_core *c, struct group *g);
 void core_group_unkeep(struct slu_core *c, struct group *g);
 void core_pod_unkeep(struct slu_core *c, struct pod *p);
 
-/* Whether a run of the group has left the queue. */
-bool core_started(const struct group *g);
 /* A later member starts, or is taken back.  If the gang it follows is over, the members that come after it
  * are one more entry in the history, from the start of the first to the end of the last. */
 void core_group_starts(struct slu_core *c, struct group *g, const struct run *r);
