@@ -434,6 +434,33 @@ static void test_core_selector(void)
 	slu_config_free(cfg[1]);
 }
 
+/* The patch that is to hold a Job that the webhook missed is lost: it is sent again, less and less often. */
+static void test_core_hold_lost(void)
+{
+	struct world w;
+	int first, soon;
+
+	begin(&w, 1);
+	feed(&w, SLU_KIND_NAMESPACE, false,
+	     "{\"metadata\":{\"name\":\"ns\",\"uid\":\"ns1\",\"resourceVersion\":\"1\",\"labels\":{\"sluice.sh/hold\":\"true\"}}}");
+	w.rv++;
+	feed(&w, SLU_KIND_JOB, false, FREE_JOB, "lost", "lost", w.rv);
+	turn(&w);
+	first = seen.jobs;
+	later(&w, 3);
+	soon = seen.jobs;
+	later(&w, 3);
+	later(&w, 1);
+	ok(first == 1 && soon == 1 && seen.jobs == 2,
+	   "a hold that nothing shows is asked for again after some seconds (%d, %d, %d)", first,
+	   soon, seen.jobs);
+	for (int i = 0; i < 600; i++)
+		later(&w, 1);
+	ok(seen.jobs > 3 && seen.jobs < 12, "and then less and less often (%d in ten minutes)",
+	   seen.jobs);
+	close_world(&w);
+}
+
 /* A pod of a Job that runs is refused by its scheduler: whether it may be given up is up to the
  * Job. */
 static void test_core_refused_beside_running(int backoff)
@@ -601,6 +628,7 @@ int main(void)
 	test_core_failures();
 	test_core_strangers();
 	test_core_selector();
+	test_core_hold_lost();
 	test_core_refused_beside_running(0);
 	test_core_refused_beside_running(6);
 	test_core_restart();

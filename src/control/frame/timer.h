@@ -8,7 +8,7 @@ enum core_timer {
 	CORE_AT_ENDING,      /* decisions no longer wait for a gang that is ending */
 	CORE_AT_LIMIT,       /* members beyond their limit, whose eviction was refused or lost */
 	CORE_AT_UNDO,        /* evictions are requested again, nodes that refused are tried again */
-	CORE_AT_RELEASED,    /* pods whose scheduler refuses them, resumes that failed */
+	CORE_AT_RELEASED,    /* pods whose scheduler refuses them, resumes and holds that failed */
 	CORE_AT_AHEAD,       /* Jobs that may be resumed ahead of their turn */
 	CORE_AT_HELD,        /* reports about held objects */
 	CORE_AT_FLUXJOBS,    /* FluxJobs that end, or whose status is due */

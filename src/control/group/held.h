@@ -54,8 +54,10 @@ struct held {
 	SLU_VEC(slu_node) place;  /* ... and the nodes of that run */
 	int64_t again_us;         /* no patch of its turn, and no early resume, before this time */
 	int64_t asked_generation; /* the generation that a patch was sent to hold; -1: none was */
-	uint32_t running;         /* members that come from it and run, as of the last report */
-	bool marked;              /* carries the label fluxqueue/unschedulable */
+	int64_t ask_us;   /* ... which is sent again then if nothing has changed; CORE_NEVER */
+	uint32_t asked;   /* patches sent to hold that generation */
+	uint32_t running; /* members that come from it and run, as of the last report */
+	bool marked;      /* carries the label fluxqueue/unschedulable */
 	/* as last reported to the sink */
 	int64_t told_us;
 	uint64_t told;

@@ -51,7 +51,7 @@ bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec
 /* Carry out decisions that are durable: bind, resume, release. */
 void core_place_durable(struct slu_core *c);
 void core_held_written(struct slu_core *c, const struct slu_rec_written *w);
-/* Handle released pods that their scheduler refuses, and resumes that failed. */
+/* Handle released pods that their scheduler refuses, and resumes and holds that failed. */
 void core_held_watch(struct slu_core *c);
 /* A watch shows the pod: note whether it is released and not bound yet. */
 void core_held_released(struct slu_core *c, struct pod *p);

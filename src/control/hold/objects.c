@@ -24,6 +24,11 @@
 #define EACH_US    200     /* time that one stand-in costs its namespace (frame/pace.h) */
 #define LATER_US   1000000 /* when a Job that came too fast is tried again */
 
+/* A patch that is to hold an object may be lost or refused.  It is sent again while the object stays as it is, first
+ * after ASK_US, then after twice as long each time, up to MAX_DOUBLED times. */
+#define ASK_US      5000000
+#define MAX_DOUBLED 6u
+
 static uint64_t stands_of(const struct slu_core *c, const struct held *h)
 {
 	const uint64_t *n = slu_map_get(&c->holds->stands, (uintptr_t)h->obj->meta.ns);
@@ -238,6 +243,7 @@ static struct held *held_new(struct slu_core *c, const struct slu_kobj *obj)
 	h->serial = ++c->serial;
 	h->told_state = -1;
 	h->asked_generation = -1;
+	h->ask_us = CORE_NEVER;
 	core_due_begin(c, CORE_AT_HELD);
 	if (slu_table_add(&c->groups->held, &h->e) < 0) {
 		slu_kobj_unref(h->obj);
@@ -457,19 +463,27 @@ static bool job_needs_hold(const struct slu_config *cfg, const struct slu_kjob *
 	return !mark && !j->suspend;
 }
 
+static bool needs_hold(const struct slu_core *c, const struct slu_kobj *o, enum slu_held_mode mode)
+{
+	const struct slu_ktemplate *t = slu_held_template(o);
+
+	return mode != SLU_HELD_OFF && t && !o->meta.deleted_us &&
+	       (o->kind == SLU_KIND_JOB ? job_needs_hold(c->cfg, slu_kjob(o))
+					: !slu_held_kept(c->cfg, &t->spec));
+}
+
 static void hold_object(struct slu_core *c, struct held *h, struct begun *begun)
 {
 	const struct slu_kobj *o = h->obj;
 	enum slu_held_mode mode = space_mode(c, o->meta.ns);
-	const struct slu_ktemplate *t = slu_held_template(o);
+	bool again = h->asked_generation == o->meta.generation;
 	struct slu_buf b = SLU_BUF_INIT(4096);
 	int rc = 0;
 
-	if (mode == SLU_HELD_OFF || !t || o->meta.deleted_us ||
-	    (o->kind == SLU_KIND_JOB ? !job_needs_hold(c->cfg, slu_kjob(o))
-				     : slu_held_kept(c->cfg, &t->spec)))
+	if (again && c->now_us < h->ask_us)
 		return;
-	if (h->asked_generation == o->meta.generation)
+	h->ask_us = CORE_NEVER;
+	if (!needs_hold(c, o, mode))
 		return;
 	/* A new template leaves the pods of a ReplicaSet alone; for all other kinds it would
 	 * replace what runs.  A Job that Sluice has suspended has nothing to lose: its last pods
@@ -480,6 +494,9 @@ static void hold_object(struct slu_core *c, struct held *h, struct begun *begun)
 		h->asked_generation = o->meta.generation;
 	if (rc)
 		return;
+	h->asked = again ? h->asked + 1 : 0;
+	h->ask_us = c->now_us + ((int64_t)ASK_US << SLU_MIN(h->asked, MAX_DOUBLED));
+	core_due_by(c, CORE_AT_RELEASED, h->ask_us);
 	if (slu_held_hold(o, mode, &b) == 0) {
 		slu_log(SLU_INFO, "object held: the webhook had not held it",
 			SLU_STR("kind", slu_kkind_info(o->kind)->kind), SLU_STR("ns", o->meta.ns),

@@ -567,6 +567,10 @@ void core_held_watch(struct slu_core *c)
 
 		if (h->group && h->obj->kind == SLU_KIND_JOB)
 			watch_appearing(c, h->group);
+		if (h->ask_us <= c->now_us)
+			core_held_again(c, h);
+		if (h->ask_us != CORE_NEVER)
+			core_due_by(c, CORE_AT_RELEASED, SLU_MAX(h->ask_us, c->now_us + RETRY_US));
 		if (h->turn != TURN_RETRYING && h->turn != TURN_NOTE_DUE)
 			continue;
 		if (h->again_us <= c->now_us && note_is_idle(c, h))
