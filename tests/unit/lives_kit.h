@@ -37,10 +37,9 @@ static inline void begin_life(struct world *w)
 		ok(false, "start: %s", err.text);
 }
 
-/* The next life: lists the nodes and the pods that are there. */
-static inline void live(struct world *w, int nodes, int cpu)
+/* It lists the nodes and the pods that are there. */
+static inline void list_all(struct world *w, int nodes, int cpu)
 {
-	begin_life(w);
 	for (int i = 0; i < nodes; i++) {
 		char name[16], labels[64];
 
@@ -54,6 +53,12 @@ static inline void live(struct world *w, int nodes, int cpu)
 			feed_pod(w, &w->pod[i], false);
 	for (int k = 0; k < SLU_KIND_COUNT; k++)
 		slu_core_take(w->core, slu_rec_synced_new((enum slu_kkind)k), w->now_us);
+}
+
+static inline void live(struct world *w, int nodes, int cpu)
+{
+	begin_life(w);
+	list_all(w, nodes, cpu);
 }
 
 static inline void first_life(struct world *w, int nodes, int cpu, const char *yaml)

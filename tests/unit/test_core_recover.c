@@ -1193,6 +1193,37 @@ static void test_queue_renamed(void)
 	last_life_over(&w);
 }
 
+/* The settings are read again between the start, which reads the store, and the first cycle. */
+static void test_queue_comes_back(void)
+{
+	static const char *const yaml[] = { "queues: [{name: default}]",
+					    "queues: [{name: default}, {name: other}]" };
+	struct slu_config *cfg[2] = { NULL };
+	struct slu_error err = { 0 };
+	struct world w;
+
+	first_life(&w, 1, 2, yaml[1]);
+	add_pod(&w, "runs", "sluice", "2", TIMED("runs", "1", "60s"));
+	add_pod(&w, "waits", "sluice", "1", "\"annotations\":{\"sluice.sh/queue\":\"other\"}");
+	go_on(&w, NONE, NULL);
+	die(&w);
+	slu_config_free(w.cfg);
+	for (int i = 0; i < 2; i++)
+		if (slu_config_parse("test", yaml[i], strlen(yaml[i]), &cfg[i], &err) < 0)
+			ok(false, "settings: %s", err.text);
+	w.cfg = cfg[0];
+	begin_life(&w);
+	slu_config_keep(cfg[1], cfg[0]);
+	slu_core_take(w.core, slu_rec_config_new(cfg[1]), w.now_us);
+	slu_config_free(cfg[1]);
+	list_all(&w, 1, 2);
+	end_pod(&w, pod(&w, "runs"), "Succeeded");
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "waits") == 1,
+	   "a queue that was away and is back before the first cycle starts its jobs");
+	last_life_over(&w);
+}
+
 /* A Job was resumed ahead, all its pods exist, and then its user cancelled it. */
 static void test_cancelled_ahead(void)
 {
@@ -1414,6 +1445,7 @@ int main(void)
 	test_promise_keeps_its_place();
 	test_full_queue();
 	test_queue_renamed();
+	test_queue_comes_back();
 	test_user_said();
 	check_said_of_what_runs(SLU_ASK_CANCEL, "cancelled");
 	check_said_of_what_runs(SLU_ASK_HOLD, "held");

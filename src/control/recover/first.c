@@ -23,14 +23,21 @@ static const char *cause_named(const char *name)
 	return NULL;
 }
 
+static bool is_configured(const struct slu_core *c, const char *queue)
+{
+	for (uint32_t i = 0; i < c->cfg->n_queues; i++)
+		if (!strcmp(c->cfg->queue[i].name, queue))
+			return true;
+	return false;
+}
+
 /* Note the queue of a job if the settings no longer have that queue.  0 or -ENOMEM. */
 static int read_queue(struct slu_core *c, const char *name)
 {
 	char *copy;
 
-	for (uint32_t i = 0; i < c->cfg->n_queues; i++)
-		if (!*name || !strcmp(c->cfg->queue[i].name, name))
-			return 0;
+	if (!*name || is_configured(c, name))
+		return 0;
 	for (uint32_t i = 0; i < c->runs->queues.n; i++)
 		if (!strcmp(c->runs->queues.p[i], name))
 			return 0;
@@ -302,7 +309,8 @@ static void recall_group(struct slu_core *c, struct group *g)
 		core_ask_note(c, g);
 }
 
-/* Jobs of queues that were removed while they waited go on waiting there, as after a reload. */
+/* Jobs of queues that were removed while they waited go on waiting there, as after a reload.  A reload since
+ * the store was read may have brought a queue back. */
 static void removed_queues(struct slu_core *c)
 {
 	for (uint32_t i = 0; i < c->runs->queues.n; i++) {
@@ -310,6 +318,8 @@ static void removed_queues(struct slu_core *c)
 					       .default_duration = c->cfg->jobs.default_duration_s,
 					       .removed = true };
 
+		if (is_configured(c, c->runs->queues.p[i]))
+			continue;
 		core_apply(c, &(struct slu_event){ .kind = SLU_EV_QUEUE_SET, .conf = &conf });
 	}
 }
