@@ -255,8 +255,10 @@ static void decided(const struct slu_decisions *d, uint32_t from)
 		cover_hit("decision", slu_decision_name(x->kind));
 		if (x->kind == SLU_DEC_PLAN)
 			cover_hit("cause", slu_cause_name(x->cause));
-		if (cover.w)
+		if (cover.w) {
 			rule_decided(cover.w, x);
+			rule_kept(cover.w, x);
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ void cover_done(void);
 /* invariants.c: the queue has decided. */
 struct slu_decision;
 void rule_decided(struct world *w, const struct slu_decision *d);
+void rule_kept(struct world *w, const struct slu_decision *d);
 /* ... in a pass; `happened`: in front of it, and it makes room; NULL: nothing did. */
 void rule_earlier(struct world *w, const struct slu_decision *d, const char *happened);
 void rule_logged(struct world *w, const char *msg); /* a warning or an error */

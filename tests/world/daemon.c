@@ -502,6 +502,7 @@ static int lead(struct daemon *d, const char *store, struct slu_error *err)
 	struct world *w = d->w;
 
 	d->setup.url = store;
+	rule_leads(w);
 	if (w->leased) /* of the Lease: whoever had it before has lost it, but for a twin */
 		d->setup.term = d->mute ? w->term + 1 : ++w->term;
 	return slu_core_lead(d->core, &d->setup, err);

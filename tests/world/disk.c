@@ -118,6 +118,7 @@ static void put_back(struct world *w, uint64_t p, uint64_t made_us)
 		daemon_kill(w, 1, "");
 		daemon_kill(w, 0, "");
 		copy(w->disk, old);
+		w->forgot = true;
 		unknown_since(w, (int64_t)made_us);
 		world_at(w, w->now_us + SECOND / 10, rise, 0, 0);
 	}

@@ -1042,7 +1042,7 @@ void rule_writes(struct world *w, uint64_t since)
 	cover_hit("writes at rest", n ? "some" : "none");
 }
 
-void rule_quiet(struct world *w)
+void rule_quiet(struct world *w, bool replay)
 {
 	struct slu_snapshot *s = daemon_picture(w, 0);
 
@@ -1069,7 +1069,8 @@ void rule_quiet(struct world *w)
 	}
 	if (w->age) {
 		check_store(w, s);
-		check_replay(w);
+		if (replay)
+			check_replay(w);
 	}
 	slu_snapshot_unref(s);
 }
@@ -1112,13 +1113,14 @@ static bool lost_podgroup(struct world *w, const struct obj *pod)
 	       !podgroup(w, pod);
 }
 
-/* Bare pods: enough of the group must be left. */
+/* Bare pods: enough of the group must be left.  Which of its members ended in this life of the group, and which in one
+ * before under the same name, only the store's row tells. */
 static bool pod_pends(struct world *w, const struct obj *o)
 {
 	uint64_t key = gang_key(w, o);
 	uint32_t n = 0;
 
-	if (!waits(o) || o->owner || o->asked || o->edited || lost_podgroup(w, o) ||
+	if (!waits(o) || o->owner || o->asked || o->edited || lost_podgroup(w, o) || !needs(w, o) ||
 	    places(w, o->ns, &o->pod.t) < needs(w, o))
 		return false;
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
@@ -1126,6 +1128,8 @@ static bool pod_pends(struct world *w, const struct obj *o)
 
 		if (gang_key(w, x) != key)
 			continue;
+		if (w->forgot && is_over(x))
+			return false;
 		n += !x->deleted_us;
 	}
 	return n >= needs(w, o);

@@ -110,6 +110,8 @@ static const struct {
 	{ 3200000062, NULL, "a release that comes before the daemon knows its jobs is asked again",
 	  2 },
 	{ 3000000125, NULL, "a drain that could not be taken back at first is taken back", 2 },
+	{ 72000009, NULL, "a Job that the webhook missed is held though a patch was refused", 2 },
+	{ 72000015, NULL, "a queue that is back before the first cycle starts its jobs", 2 },
 	{ 900029, NULL, "pods that were let go under another name are bound where there is room",
 	  3 },
 };

@@ -100,10 +100,11 @@ static void other_racks(struct world *w, struct slu_rng *r)
 /* Who names the old name waits until it is back. */
 static void other_scheduler(struct world *w, struct slu_rng *r)
 {
-	w->mixed = w->restarted = true; /* what runs is somebody else's meanwhile */
+	w->mixed = w->restarted = w->forgot = true; /* what runs is somebody else's meanwhile */
 	w->set.other_name = !w->set.other_name;
 	world_say(w, "sluiced is restarted: its scheduler is called %s",
 		  w->set.other_name ? "another" : "sluice");
+	daemon_kill(w, 1, ""); /* whoever leads: it would know only the old name */
 	daemon_kill(w, 0, "");
 	world_at(w, w->now_us + SECOND / 10, rise, 0, 0);
 }
@@ -122,8 +123,12 @@ static void take_back_all(struct world *w, uint64_t unused, uint64_t unused2)
 		world_at(w, w->now_us + SECOND, take_back_all, 0, 0);
 		return;
 	}
-	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++)
-		daemon_ask(w, 0, SLU_ASK_UNDRAIN, "", w->obj[SLU_KIND_NODE].p[i]->name);
+	for (uint32_t i = 0; i < w->by_uid.n; i++) { /* also nodes that are deleted and come back */
+		const struct obj *o = (struct obj *)(uintptr_t)w->by_uid.e[i].val;
+
+		if (o->kind == SLU_KIND_NODE)
+			daemon_ask(w, 0, SLU_ASK_UNDRAIN, "", o->name);
+	}
 }
 
 void settings_calm(struct world *w)

@@ -159,7 +159,7 @@ static void make_again(struct world *w, uint64_t uid, uint64_t unused)
 	o->job.t.gates = 0;
 	o->job.active = o->job.succeeded = o->job.failed = 0;
 	o->job.complete = o->job.failed_cond = o->job.suspend = false;
-	o->job.suspended = false;
+	o->job.suspended = o->job.by_user = false;
 	o->job.start_us = 0;
 	o->job.done = 0;
 	if (kube_create(w, o))

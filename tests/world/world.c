@@ -343,7 +343,7 @@ void world_run(struct world *w)
 	run_until(w, w->now_us + QUIET_US);
 	if (w->failed)
 		return;
-	rule_quiet(w);
+	rule_quiet(w, true);
 	users_leave(w);
 	w->limit_us = w->now_us + DRAIN_US + 3 * rule_work_us(w);
 	while (!w->failed && !rule_drained(w)) {
@@ -353,12 +353,12 @@ void world_run(struct world *w)
 		}
 		run_until(w, w->now_us + 10 * SECOND);
 		if (w->age >= 3 && ++looks % 6 == 0 && !w->failed)
-			rule_quiet(w);
+			rule_quiet(w, false);
 	}
 	run_until(w, w->now_us + QUIET_US);
 	if (w->failed)
 		return;
-	rule_quiet(w);
+	rule_quiet(w, true);
 	if (w->age >= 3 && !w->failed) {
 		uint64_t writes = w->writes;
 

@@ -301,11 +301,18 @@ struct world {
 	int64_t stepped_us;         /* a daemon's clock was set for the first time; 0: never */
 	bool limits_set;            /* somebody asked for another limit of a job */
 	bool mixed;                 /* queues or policies were changed */
+	bool forgot;                /* a daemon lost the rows of groups that had begun */
 	uint64_t writes, wrote[12]; /* by daemons; by verb */
 	bool resting;               /* nothing happens any more */
 	bool slow;                  /* hours pass, with no more actions than else in minutes */
 	uint32_t matches;           /* that clients of the Fluxion services asked for, ... */
 	SLU_VEC(uint64_t) match;    /* ... and the numbers of those they were given */
+
+	struct due {
+		uint64_t job; /* 0: none */
+		char ns[12], name[48];
+		int64_t planned_s, lead_us;
+	} due; /* the first promise that a new life finds in the store; see promises.c */
 
 	struct slu_strpool *pool;
 	struct slu_map gangs;
@@ -462,6 +469,10 @@ void honest_run(void);
 void world_bare(struct world *w);
 void world_pass(struct world *w, int64_t seconds);
 
+/* ---- promises.c ---- */
+
+void rule_leads(struct world *w); /* a daemon is about to read the store */
+
 /* ---- invariants.c ---- */
 
 void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, const char *node);
@@ -475,7 +486,7 @@ void rule_writes(struct world *w, uint64_t since); /* it wrote so many in a long
 void rule_overdue(struct world *w, const struct obj *pod);  /* it is said to have run too long */
 void rule_started(struct world *w, const struct obj *pod);  /* its kubelet has started it */
 uint64_t rule_gang(struct world *w, const struct obj *pod); /* equal: they start together */
-void rule_quiet(struct world *w);
+void rule_quiet(struct world *w, bool replay); /* replay: the event log, too, which takes long */
 /* Whether everything that can run has run. */
 bool rule_drained(struct world *w);
 void rule_not_drained(struct world *w);
