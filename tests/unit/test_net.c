@@ -169,7 +169,8 @@ static void test_words(void)
 	slu_buf_reset(&b);
 	ok(slu_http_query_get("x=%00", "x", &b) == -EINVAL, "an encoded NUL is refused");
 	slu_buf_reset(&b);
-	ok(slu_http_query_get("x=a%ff", "x", &b) == -EINVAL, "bytes that are not UTF-8 are refused");
+	ok(slu_http_query_get("x=a%ff", "x", &b) == -EINVAL,
+	   "bytes that are not UTF-8 are refused");
 	slu_buf_done(&b);
 }
 
