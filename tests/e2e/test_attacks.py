@@ -264,9 +264,9 @@ def test_odd_requests(stored, served, space):
     """Every path of the socket with every odd body, and paths that nobody has."""
     start(served, space, "here")
     job = f"{space}/here"
-    paths = ["/v1/jobs", f"/v1/jobs/{job}", "/v1/nodes/node-0", "/v1/queues", "/v1/reservations", "/mutate-v1-sluice", "/hold-v1-sluice"]
+    paths = ["/v1/jobs", f"/v1/jobs/{job}", "/v1/nodes/node-000", "/v1/queues", "/v1/reservations", "/mutate-v1-sluice", "/hold-v1-sluice"]
     verbs = ["cancel", "hold", "release", "priority", "limit", "resize", "drain", "undrain", "reserve"]
-    paths += [f"/v1/jobs/{job}/{v}" for v in verbs] + [f"/v1/nodes/node-0/{v}" for v in verbs]
+    paths += [f"/v1/jobs/{job}/{v}" for v in verbs] + [f"/v1/nodes/node-000/{v}" for v in verbs]
     counts = {}
     for path in paths:
         for body in ODD_BODIES:

@@ -55,7 +55,7 @@ def forged(name, space, node):
 
 
 def test_a_forged_release_takes_no_room(daemon, module_cluster, mallory, space):
-    for node in ("node-0", "node-1"):
+    for node in ("node-000", "node-001"):
         mallory.create(forged(f"f-{node}", space, node))
     module_cluster.admin.create_many(work.gang("victim", 2, cpu=4, namespace=space, run=1))
     until(lambda: module_cluster.admin.get("pods", "victim-0", space)["spec"].get("nodeName"))
@@ -71,11 +71,11 @@ def refusal(call, *args, **kwargs):
 
 def test_the_policy_keeps_what_is_ours(policy, daemon, module_cluster, mallory, space):
     def forging():
-        return refusal(mallory.create, forged(f"g{time.monotonic_ns()}", space, "node-0")) or ""
+        return refusal(mallory.create, forged(f"g{time.monotonic_ns()}", space, "node-000")) or ""
 
     # The API server obeys a policy it has just learned of a moment later.
     until(lambda: "only Sluice writes" in forging())
-    gated = forged("gated", space, "node-0")
+    gated = forged("gated", space, "node-000")
     gated["metadata"]["annotations"] = {}
     gated["spec"]["schedulingGates"] = [{"name": "fluxqueue"}]
     mallory.create(gated)
@@ -94,14 +94,14 @@ def test_templates_carry_nothing_of_ours(policy, daemon, module_cluster, mallory
                 "spec": {"parallelism": 1, "template": {"metadata": {"annotations": notes}, "spec": {
                     "restartPolicy": "Never", "schedulerName": "sluice", "containers": [{"name": "c", "image": "i"}]}}}}  # fmt: skip
 
-    until(lambda: "templates may not carry" in (refusal(mallory.create, job(f"t{time.monotonic_ns()}", **{"sluice.sh/node": "node-0"})) or ""))
+    until(lambda: "templates may not carry" in (refusal(mallory.create, job(f"t{time.monotonic_ns()}", **{"sluice.sh/node": "node-000"})) or ""))
     for key in ("sluice.sh/places", "sluice.sh/user", "sluice.sh/set-priority"):
         assert "templates may not carry" in refusal(mallory.create, job("t", **{key: "1"}))
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "cron", "namespace": space},
             "spec": {"schedule": "* * * * *", "suspend": True, "jobTemplate": {
                 "metadata": {"annotations": {"sluice.sh/user": "grace"}}, "spec": job("j")["spec"]}}}  # fmt: skip
     assert "templates may not carry" in refusal(mallory.create, cron)
-    template = {"metadata": {"labels": {"a": "b"}, "annotations": {"sluice.sh/node": "node-0"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    template = {"metadata": {"labels": {"a": "b"}, "annotations": {"sluice.sh/node": "node-000"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     for api, kind, selector in (("v1", "ReplicationController", {"a": "b"}), ("apps/v1", "DaemonSet", {"matchLabels": {"a": "b"}})):
         made = {"apiVersion": api, "kind": kind, "metadata": {"name": "x", "namespace": space}, "spec": {"selector": selector, "template": template}}
         assert "templates may not carry" in (refusal(mallory.create, made) or "it was made"), kind
@@ -171,7 +171,7 @@ def odd_pods(space):
         *({"sluice.sh/" + key: "\u202e" + "\U0001f4a3" * 60000} for key in ("group", "queue", "after", "topology", "reservation", "user")),
         {"sluice.sh/after": ",".join(f"l{i}=x" for i in range(20000))},
         {f"sluice.sh/k{i}": "x" for i in range(10000)},
-        {"sluice.sh/places": "node-0*4294967296,node-1*-1,*,,"},
+        {"sluice.sh/places": "node-000*4294967296,node-001*-1,*,,"},
         {"sluice.sh/set-priority": "2147483647", "sluice.sh/set-limit": "-1"},
     ]  # fmt: skip
     amounts = [{"cpu": "9223372036854775807"}, {"memory": "9223372036854775807"}, {"cpu": "9E"}, {"memory": "0.000000001"}, {"cpu": "1n"}]

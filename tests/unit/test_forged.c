@@ -77,10 +77,41 @@ static void test_member_of_a_running_group(void)
 	last_life_over(&w);
 }
 
+/* A ReplicaSet that was made long ago with no replicas, and scaled up now: its pods arrive now. */
+static void test_old_and_scaled_up(void)
+{
+	static const char of[] =
+		"\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\",\"name\":\"old\","
+		"\"uid\":\"rs-old\",\"controller\":true}]";
+	struct fpod *first, *a, *b;
+	struct world w;
+
+	open_world(&w, 1, 1, "webhook: {enabled: true}");
+	first = add_pod(&w, "first", "sluice", "1", "");
+	turn(&w);
+	/* A year before everything else, with the note that the webhook wrote then. */
+	feed(&w, SLU_KIND_REPLICASET, false,
+	     "{\"metadata\":{\"name\":\"old\",\"namespace\":\"ns\",\"uid\":\"rs-old\",\"generation\":2,"
+	     "\"resourceVersion\":\"%" PRIu64 "\",\"creationTimestamp\":\"2025-01-01T00:00:00Z\","
+	     "\"annotations\":{\"sluice.sh/seen-us\":\"1735689600000000\"}},\"spec\":{\"replicas\":1,"
+	     "\"template\":{\"spec\":{\"schedulerName\":\"sluice\",\"containers\":[{\"name\":\"c\"}]}}}}",
+	     ++w.rv);
+	a = add_pod(&w, "a", "sluice", "1", "");
+	turn(&w);
+	w.now_us += 1000000;
+	b = add_pod(&w, "b", "sluice", "1", of);
+	turn(&w);
+	end_pod(&w, first, "Succeeded");
+	turn(&w);
+	ok(*a->node && !*b->node, "an old object that is scaled up does not bring its old arrival");
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
 	test_owner_elsewhere();
 	test_member_of_a_running_group();
+	test_old_and_scaled_up();
 	return tap_done();
 }

@@ -369,6 +369,37 @@ static void many_claims(void)
 	close_world(&w);
 }
 
+/* Tens of thousands of groups come and go: what became of somebody else's group is known all the same. */
+static void many_that_end(void)
+{
+	struct world w;
+	int64_t from, took;
+
+	begin(&w, 3);
+	add_pod(&w, "first", "sluice", "1", "");
+	turn(&w);
+	end_pod(&w, &w.pod[0], "Succeeded");
+	turn(&w);
+	delete_pod(&w, &w.pod[0]);
+	turn(&w);
+	from = cpu_us();
+	for (int i = 0; i < 70000; i++) {
+		hostile_pod(&w, i, false, "", ",\"nodeSelector\":{\"no\":\"such\"}");
+		hostile_pod(&w, i, true, "", "");
+		if (i % 500 == 0)
+			turn(&w);
+	}
+	turn(&w);
+	took = cpu_us() - from;
+	add_pod(&w, "then", "sluice", "1", "\"annotations\":{\"sluice.sh/after\":\"ok:first\"}");
+	turn(&w);
+	later(&w, 2);
+	ok(bound(&w, "then") == 1 && took < 5 * MOMENT_US,
+	   "70 000 groups that ended leave the outcome of another namespace's group known (%d ms)",
+	   (int)(took / 1000));
+	close_world(&w);
+}
+
 /* A hundred thousand pods of a petabyte. */
 static void petabytes(void)
 {
@@ -433,6 +464,7 @@ int main(void)
 	many_jobs_of_one_group();
 	many_jobs_that_fit();
 	many_claims();
+	many_that_end();
 	after_everything(after_pod, "3000 pods after labels that all have");
 	after_everything(unmet_pod, "3000 pods after what is not there");
 	flood(2, 0, false, "no objects");

@@ -169,6 +169,44 @@ static void test_forged_owner(void)
 	   "a controller that is not listed counts as a user");
 }
 
+/* Reviews that no configuration of ours asks for, or no API server would send: each is let through as it is. */
+static void test_odd_reviews(void)
+{
+#define POD "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"schedulerName\":\"sluice\"}}"
+	static const struct {
+		const char *kind, *operation, *object;
+	} row[] = {
+		{ "Pod", "UPDATE", POD },
+		{ "Pod", "DELETE", "null" },
+		{ "Pod", "CONNECT", "{\"kind\":\"PodExecOptions\"}" },
+		{ "Pod", "create", POD },
+		{ "Pod", "", POD },
+		{ "Binding", "CREATE", "{\"metadata\":{},\"target\":{\"name\":\"n0\"}}" },
+		{ "Eviction", "CREATE", "{\"metadata\":{\"name\":\"p\"}}" },
+		{ "Scale", "UPDATE", "{\"metadata\":{},\"spec\":{\"replicas\":99999}}" },
+		{ "Secret", "CREATE", POD },
+		{ "Pod", "CREATE", "[" POD "]" },
+		{ "Pod", "CREATE",
+		  "\""
+		  "text"
+		  "\"" },
+		{ "Pod", "CREATE", "{\"metadata\":[],\"spec\":{\"schedulerName\":\"sluice\"}}" },
+		{ "Pod", "CREATE", "{\"metadata\":{},\"spec\":[1]}" },
+		{ "Job", "CREATE", "{\"metadata\":{},\"spec\":{\"template\":null}}" },
+		{ "Job", "CREATE", "{\"metadata\":{},\"spec\":{\"template\":{\"spec\":7}}}" },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++)
+		for (int hold = 0; hold < 2; hold++) {
+			const char *said = admit(row[i].kind, row[i].operation, row[i].object, hold,
+						 NULL);
+
+			ok(!strcmp(said, "as it is"), "%s of a %s like %s: %s", row[i].operation,
+			   row[i].kind, row[i].object, said);
+		}
+#undef POD
+}
+
 #define NOTE                                                                                     \
 	"{\"op\":\"add\",\"path\":\"/metadata/annotations/sluice.sh~1user\",\"value\":\"ada\"}," \
 	"{\"op\":\"add\",\"path\":\"/metadata/annotations/sluice.sh~1seen-us\",\"value\":\"1234567\"}"
@@ -608,6 +646,7 @@ int main(void)
 	test_starved();
 	test_admit();
 	test_forged_owner();
+	test_odd_reviews();
 	test_certs();
 	test_certs_starved();
 	test_leftout();

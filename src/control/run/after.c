@@ -38,6 +38,38 @@ void core_after_born(struct slu_core *c, struct group *g)
 	core_after_news(c, g->ns);
 }
 
+/* An outcome, with as much of the hash of its namespace as there is room for. */
+static uint64_t past_of(const char *ns, enum fate f)
+{
+	return (slu_hash_keyed(ns, strlen(ns)) & ~(uint64_t)3) | f;
+}
+
+/* Forget the outcomes of the namespace that has the most: a user who lets tens of thousands of groups end
+ * makes nobody else's outcomes unknown. */
+static void forget_past(struct slu_core *c)
+{
+	struct slu_map *past = &c->runs->after.past, count = { 0 };
+	uint64_t most = 0, whose = 0;
+
+	for (uint32_t i = 0; i < past->n; i++) {
+		uint64_t ns = past->e[i].val & ~(uint64_t)3;
+		const uint64_t *had = slu_map_get(&count, ns);
+		uint64_t n = had ? *had + 1 : 1;
+
+		if (slu_map_put(&count, ns, n) < 0) {
+			slu_map_done(&count);
+			slu_map_clear(past);
+			return;
+		}
+		whose = n > most ? ns : whose;
+		most = SLU_MAX(most, n);
+	}
+	slu_map_done(&count);
+	for (uint32_t i = past->n; i-- > 0;)
+		if ((past->e[i].val & ~(uint64_t)3) == whose)
+			slu_map_del(past, past->e[i].key);
+}
+
 void core_after_gone(struct slu_core *c, struct group *g)
 {
 	uint64_t h = name_hash(g->ns, g->id.name), *at = slu_map_get(&c->runs->after.by_name, h);
@@ -45,10 +77,10 @@ void core_after_gone(struct slu_core *c, struct group *g)
 	if (at && *at == (uintptr_t)g)
 		slu_map_del(&c->runs->after.by_name, h);
 	if (c->runs->after.past.n >= PAST_MAX)
-		slu_map_clear(&c->runs->after.past);
+		forget_past(c);
 	/* The group was deleted before any member ended: it has not succeeded. */
 	if (slu_map_put(&c->runs->after.past, h,
-			g->ended_ok && !g->ended_bad ? FATE_OK : FATE_FAILED) < 0)
+			past_of(g->ns, g->ended_ok && !g->ended_bad ? FATE_OK : FATE_FAILED)) < 0)
 		slu_log(SLU_WARN, "out of memory: end of a group not recorded",
 			SLU_STR("job", g->id.name));
 	core_space_leave(c, g);
@@ -68,7 +100,8 @@ void core_after_recall(struct slu_core *c, const struct slu_store_result *r)
 	h = name_hash(ns, r->name);
 	if (!slu_map_get(&c->runs->after.past, h) && c->runs->after.past.n < PAST_MAX)
 		(void)(slu_map_put(&c->runs->after.past, h,
-				   !strcmp(r->outcome, "ok") ? FATE_OK : FATE_FAILED) < 0);
+				   past_of(ns, !strcmp(r->outcome, "ok") ? FATE_OK : FATE_FAILED)) <
+		       0);
 }
 
 static struct group *group_is_alive(struct slu_core *c, const char *ns, const char *name)
@@ -288,7 +321,7 @@ static struct seen fate_of_group(struct slu_core *c, const struct group *g,
 		return s;
 	past = slu_map_get(&c->runs->after.past, name_hash(g->ns, name));
 	if (past)
-		s.fate = (enum fate) * past;
+		s.fate = (enum fate)(*past & 3);
 	else if (a->whom == SLU_AFTER_GROUP || is_object(a, SLU_KIND_POD))
 		see_pods(c, in, a->whom, name, wanted, &s);
 	return s;
