@@ -166,12 +166,66 @@ static void walk_events(const struct slu_machine *m, uint32_t node, int64_t t, i
 	}
 }
 
+/* Whether some work on the node lives in a block. */
+static bool has_guests(const struct slu_machine *m, const struct node *v)
+{
+	for (uint32_t i = 0; i < v->share.n; i++) {
+		const struct job *j = &m->job[v->share.p[i].job];
+
+		if (j->n_use && j->state != SLU_GANG_BLOCK)
+			return true;
+	}
+	return false;
+}
+
+/* The same walk on a node with blocks in which nothing lives: a Reservation that repeats has many of them. */
+static void walk_blocks(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end,
+			int64_t *out)
+{
+	const struct node *v = &m->node[node];
+	struct when *ev = m->s.ev.p;
+	int64_t row[SLU_RESOURCES_MAX];
+	uint32_t n = 0;
+
+	at_with_blocks(m, node, t, NULL, 0, row);
+	memcpy(out, row, m->resource.n * sizeof *out);
+	for (uint32_t i = 0; i < v->share.n; i++) {
+		const struct job *j = &m->job[v->share.p[i].job];
+		int64_t e = planned_end(m, j);
+		bool held = holds_at(m, j, t);
+		bool comes = !held && !j->counted && j->start > t && j->start < end && e > j->start;
+
+		if (comes)
+			ev[n++] = (struct when){ j->start, i * 2 + 1 };
+		if ((held || comes) && e < end)
+			ev[n++] = (struct when){ e, i * 2 };
+	}
+	slu_when_sort(ev, n);
+	for (uint32_t i = 0; i < n;) {
+		int64_t now = ev[i].t;
+
+		for (; i < n && ev[i].t == now; i++) {
+			const struct share *s = &v->share.p[ev[i].job / 2];
+
+			if (ev[i].job & 1)
+				share_take(m, s, row);
+			else
+				share_give(m, s, row);
+		}
+		least_of(out, row, m->resource.n);
+	}
+}
+
 void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end,
 		const uint64_t *use, uint32_t n_use, int64_t *out)
 {
 	const struct node *v = &m->node[node];
 	int64_t row[SLU_RESOURCES_MAX];
 
+	if (v->blocks && v->future > 3 && !n_use && !has_guests(m, v)) {
+		walk_blocks(m, node, t, end, out);
+		return;
+	}
 	if (v->blocks)
 		at_with_blocks(m, node, t, use, n_use, out);
 	else if (!v->future && t <= m->now)

@@ -392,6 +392,15 @@ static void long_text(struct world *w, int i)
 	slu_buf_done(&b);
 }
 
+/* A Reservation of half the nodes for a minute each day, from tomorrow on. */
+static void reserved(struct world *w, int i)
+{
+	thing(w, SLU_KIND_RESERVATION, "r", i, "",
+	      ",\"spec\":{\"start\":\"2026-01-02T%02d:%02d:00Z\",\"end\":\"2026-01-02T%02d:%02d:59Z\","
+	      "\"every\":\"1d\",\"count\":10,\"users\":[\"mallory\"]}}",
+	      i / 60 % 24, i % 60, i / 60 % 24, i % 60);
+}
+
 static const struct attack {
 	const char *what;
 	void (*make)(struct world *w, int i);
@@ -422,6 +431,7 @@ static const struct attack {
 	{ "pods with three hundred init containers", inits, 300, 1000 },
 	{ "gangs that wait for each other", afters, 3000, 1000 },
 	{ "pods with huge annotations", annotated, 100, 1000 },
+	{ "Reservations", reserved, 1000, 1000 },
 };
 
 static void taint(struct world *w, int i)
