@@ -344,6 +344,11 @@ static void collect(struct world *w, uint64_t uid, uint64_t unused)
 	}
 }
 
+void faults_node_gone(struct world *w, const struct obj *node)
+{
+	world_at(w, w->now_us + 30 * SECOND, collect, node->uid, 0);
+}
+
 static void make_again(struct world *w, uint64_t uid, uint64_t unused)
 {
 	const struct obj *old = kube_get(w, uid);
@@ -367,7 +372,7 @@ static struct obj *delete_some_node(struct world *w, struct slu_rng *r)
 		return NULL;
 	world_say(w, "node %s is deleted", o->name);
 	kube_delete(w, o, BACKGROUND);
-	world_at(w, w->now_us + 30 * SECOND, collect, o->uid, 0);
+	faults_node_gone(w, o);
 	return o;
 }
 

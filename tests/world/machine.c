@@ -51,6 +51,7 @@ static void take_node(struct world *w, uint64_t uid, uint64_t unused)
 	}
 	world_say(w, "the autoscaler removes node %s", o->name);
 	kube_delete(w, o, BACKGROUND);
+	faults_node_gone(w, o);
 }
 
 static void remove_node(struct world *w, struct slu_rng *r)

@@ -245,6 +245,8 @@ struct faults {
 	int die_at_commit; /* 1: the daemon dies before its next commit; 2: right after it */
 };
 
+/* The node was deleted: its pods, and those that are bound to it by then, are collected after a while. */
+void faults_node_gone(struct world *w, const struct obj *node);
 /* A bind takes its time, and the daemon that sent it dies. */
 void faults_at_bind(struct world *w);
 
