@@ -510,7 +510,7 @@ static void put_bound(const struct slu_queue *q, uint32_t j, uint32_t position, 
 	if (sub->conf.policy != SLU_POLICY_SELECTIVE)
 		return;
 	if (job->due_s > q->now_s) {
-		slu_buf_puts(b, "; it is promised a start by ");
+		slu_buf_puts(b, "; it gets a promised start by ");
 		put_time(job->due_s, b);
 		slu_buf_puts(b, " at the latest");
 	} else if (sub->n_reserved >= SLU_PROMISES) {

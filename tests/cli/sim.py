@@ -92,9 +92,9 @@ rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "12", "-p
 ok(rc == 0 and "passed by job 13" in out and "delay 0s" in out, "--why shows no harm where the wait of the job itself is longer", out)
 for policy in ("response", "balanced"):  # came at 1, limit 50: three times that is 150
     rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "12", "-p", policy, "--max-stretch", "3", "--verify")
-    ok(rc == 0 and "it is promised a start by 151 at the latest" in out, f"--why shows the bound of {policy}", out)
+    ok(rc == 0 and "it gets a promised start by 151 at the latest" in out, f"--why shows the bound of {policy}", out)
     rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "12", "-p", policy, "--max-wait", "30")
-    ok(rc == 0 and "it is promised a start by 31 at the latest" in out, f"--why shows the bound of {policy} as a time", out)
+    ok(rc == 0 and "it gets a promised start by 31 at the latest" in out, f"--why shows the bound of {policy} as a time", out)
 rc, out, err = run("sim", "why.jsonl", "-q", "--until", "90", "--why", "12")
 ok(rc == 0 and "would help: with 2 slots: it would start now" in out, "--why says what would help", out)
 rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "99")

@@ -81,6 +81,44 @@ static void test_serving(void)
 	}
 }
 
+/* What waits behind a set that serves has no start to tell, whoever asks: neither plan, forecast nor
+ * explanation take the longest limit of a job for an end. */
+static void test_behind_serving(void)
+{
+	static const char *const objective[] = { "balanced", "response", "order", "throughput" };
+
+	for (size_t i = 0; i < SLU_LEN(objective); i++) {
+		struct slu_snap_job j = { 0 };
+		struct slu_snapshot *s;
+		char yaml[80];
+		struct world w;
+
+		snprintf(yaml, sizeof yaml, "queues: [{name: default, objective: %s}]",
+			 objective[i]);
+		open_world(&w, 1, 2, yaml);
+		feed(&w, SLU_KIND_STATEFULSET, false,
+		     "{\"metadata\":{\"name\":\"set\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"%" PRIu64
+		     "\"},\"spec\":{\"replicas\":1,\"template\":{}}}",
+		     ++w.rv);
+		add_pod(&w, "p", "sluice", "2",
+			"\"ownerReferences\":[{\"apiVersion\":\"x\",\"kind\":\"StatefulSet\",\"name\":\"set\",\"uid\":\"u\",\"controller\":true}]");
+		later(&w, 1);
+		add_pod(&w, "next", "sluice", "2", "");
+		later(&w, 3);
+		take_ask(&w, SLU_ASK_SNAPSHOT, "next", ignore_answer);
+		turn(&w);
+		s = slu_core_snapshot(w.core);
+		for (uint32_t k = 0; k < s->n_jobs; k++)
+			if (!strcmp(s->job[k].name, "next"))
+				j = s->job[k];
+		ok(j.name && !j.promised && !j.estimate_s,
+		   "%s: behind a set that serves no start is told (%" PRId64 ")", objective[i],
+		   j.estimate_s);
+		slu_snapshot_unref(s);
+		close_world(&w);
+	}
+}
+
 static void test_queue_and_begin(void)
 {
 	struct fpod *a, *b;
@@ -281,6 +319,7 @@ int main(void)
 	test_misspelt();
 	test_nonsense_while_running();
 	test_serving();
+	test_behind_serving();
 	test_queue_and_begin();
 	test_limits();
 	test_close_and_alone();

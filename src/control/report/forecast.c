@@ -68,7 +68,7 @@ int64_t core_forecast_wake_us(const struct slu_core *c)
 int64_t core_foretold(const struct slu_core *c, slu_job_id id)
 {
 	const struct slu_forecast *f = c->reports->foretold.last;
-	int64_t at_s = f ? slu_forecast_start(f, id) : SLU_TIME_NONE;
+	int64_t at_s = f ? core_estimate(c, slu_forecast_start(f, id)) : SLU_TIME_NONE;
 
 	/* A start that was forecast for a time before now has not happened. */
 	return at_s != SLU_TIME_NONE && at_s > c->now_s ? at_s : SLU_TIME_NONE;

@@ -123,7 +123,7 @@ static void explain_more(struct slu_core *c, struct slu_snapshot *s, struct slu_
 	if (slu_queue_explain(c->q, c->now_s, j->id, WHY_STEPS, &x, NULL) < 0)
 		return;
 	j->remedy = ""; /* the matcher's proposals know no order and no limits */
-	if (x.start_s != SLU_TIME_NONE)
+	if (core_estimate(c, x.start_s) != SLU_TIME_NONE)
 		j->estimate_s = x.start_s;
 	j->passers = x.n_passed;
 	j->passed = slu_arena_zalloc(&s->arena, x.n_passer * sizeof *j->passed + 1);
