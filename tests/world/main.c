@@ -112,6 +112,8 @@ static const struct {
 	{ 3000000125, NULL, "a drain that could not be taken back at first is taken back", 2 },
 	{ 72000009, NULL, "a Job that the webhook missed is held though a patch was refused", 2 },
 	{ 72000015, NULL, "a queue that is back before the first cycle starts its jobs", 2 },
+	{ 83000005, NULL, "of a pod that runs nobody says that it waits when its set is deleted",
+	  3 },
 	{ 900029, NULL, "pods that were let go under another name are bound where there is room",
 	  3 },
 };

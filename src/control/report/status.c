@@ -165,13 +165,20 @@ static void foretell(struct slu_core *c, const struct run *r, struct slu_why *wh
 		why->planned_s = SLU_TIME_NONE;
 }
 
-/* The member that gets the event for all waiting members; other members may run already. */
+/* The member that gets the event for all waiting members; NULL: none waits.  Other members may run already. */
 static struct pod *who_waits(const struct group *g)
 {
-	for (uint32_t i = 0; i < g->pod.n; i++)
-		if (core_pod_startable(g->pod.p[i]) && !core_pod_at(g->pod.p[i]))
-			return g->pod.p[i];
-	return g->pod.p[0];
+	struct pod *other = NULL;
+
+	for (uint32_t i = g->pod.n; i-- > 0;) {
+		struct pod *p = g->pod.p[i];
+
+		if (core_pod_at(p))
+			continue;
+		if (core_pod_startable(p) || !other || !core_pod_startable(other))
+			other = p;
+	}
+	return other;
 }
 
 static void tell_waiting(struct slu_core *c, struct group *g)
@@ -181,6 +188,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	struct slu_buf b = SLU_BUF_INIT(1000);
 	bool grave = g->wrong || (r && (r->never || r->refused)), news;
 	bool fluxjob = g->owned.n && c->holds->sink.seen && !c->fluxjobs->absent; /* reports it */
+	struct pod *who = who_waits(g);
 	int64_t slack = 10;
 
 	sentence(c, g, r, &why, &b);
@@ -209,9 +217,9 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 			continue;
 		core_tell_unschedulable(c, p, slu_buf_str(&b));
 	}
-	if (g->pod.n && !g->wrong &&
+	if (who && !g->wrong &&
 	    (grave ? news : !fluxjob && hash_cause(slu_buf_str(&b)) != g->told_cause)) {
-		core_tell_maker(c, who_waits(g), "FailedScheduling", slu_buf_str(&b));
+		core_tell_maker(c, who, "FailedScheduling", slu_buf_str(&b));
 		g->told_cause = hash_cause(slu_buf_str(&b));
 	}
 	if (news) {
