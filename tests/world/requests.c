@@ -12,6 +12,7 @@ struct request {
 	int daemon;
 	uint64_t life;
 	int64_t issued_us;
+	bool unsure; /* an answer to it was lost */
 	enum slu_kube_outcome outcome;
 };
 
@@ -232,6 +233,16 @@ static bool is_decision(const struct slu_rec_write *x)
 	return x->verb == SLU_WRITE_BIND || (x->verb == SLU_WRITE_PATCH && x->kind == SLU_KIND_POD);
 }
 
+/* Whoever is not sure looks the pod up, until there is an answer, before the bind is sent again. */
+static bool is_there(struct world *w, const struct request *q)
+{
+	const struct obj *o = q->unsure && q->x->verb == SLU_WRITE_BIND
+				      ? kube_get(w, uid_of(q->x->uid))
+				      : NULL;
+
+	return is_live(o) && !strcmp(o->pod.node, q->x->node);
+}
+
 static void arrive(struct world *w, uint64_t p, uint64_t unused)
 {
 	struct request *q = (struct request *)(uintptr_t)p;
@@ -239,6 +250,12 @@ static void arrive(struct world *w, uint64_t p, uint64_t unused)
 	bool lost = false;
 
 	w->events++;
+	if (is_there(w, q)) {
+		q->outcome = SLU_KUBE_OK;
+		world_at(w, w->now_us + world_span(w, q->x->serial + w->rv, 300, 6000), answered, p,
+			 0);
+		return;
+	}
 	if (q->x->verb == SLU_WRITE_BIND && daemon_leads(w, 0, q->life) && use(&f->die_at_bind)) {
 		world_say(w, "a bind of %s takes its time, and sluiced dies", q->x->name);
 		world_at(w, w->now_us + 4 * SECOND, arrive, p, 0);
@@ -275,6 +292,7 @@ static void arrive(struct world *w, uint64_t p, uint64_t unused)
 		}
 	}
 	if (lost && is_decision(q->x)) {
+		q->unsure = true;
 		world_at(w, w->now_us + SECOND, arrive, p, 0); /* looked up, sent again */
 		return;
 	}
