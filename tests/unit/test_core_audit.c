@@ -617,6 +617,19 @@ static void test_podgroup_ended_before(void)
 	close_world(&w);
 }
 
+/* Of a gang in part, which is Pending, one member ran when the daemon stopped; it is gone. */
+static void test_podgroup_in_part_before(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 4, "");
+	podgroup(&w, "\"phase\":\"Pending\",\"running\":1");
+	later(&w, 61);
+	ok(strstr(w.last_status, "\"phase\":\"Pending\",\"running\":0"),
+	   "the audit says that no member runs: %s", w.last_status);
+	close_world(&w);
+}
+
 /* A member fails and is replaced: the group runs. */
 static void test_podgroup_phases(void)
 {
@@ -712,6 +725,7 @@ int main(void)
 	test_without_a_controller();
 	test_priority_class();
 	test_podgroup_ended_before();
+	test_podgroup_in_part_before();
 	test_podgroup_phases();
 	test_control_plane();
 	return tap_done();

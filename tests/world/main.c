@@ -114,6 +114,8 @@ static const struct {
 	{ 72000015, NULL, "a queue that is back before the first cycle starts its jobs", 2 },
 	{ 83000005, NULL, "of a pod that runs nobody says that it waits when its set is deleted",
 	  3 },
+	{ 114000008, NULL,
+	  "the PodGroup of a gang in part that is gone does not say that members run", 4 },
 	{ 900029, NULL, "pods that were let go under another name are bound where there is room",
 	  3 },
 };

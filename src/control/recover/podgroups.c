@@ -72,11 +72,11 @@ static void write_status(struct slu_core *c, const struct slu_kpodgroup *pg, str
 	slu_buf_done(&b);
 }
 
-/* Whether the status says that the group has begun and is not over: only then do its members have to be
- * counted. */
+/* Whether the status says that the group has begun and is not over, or that members run (of a gang in part, which is
+ * pending): only then do its members have to be counted. */
 static bool is_open(const struct slu_kpodgroup *pg)
 {
-	return !strcmp(pg->phase, "Running") || !strcmp(pg->phase, "Scheduling");
+	return pg->running > 0 || !strcmp(pg->phase, "Running") || !strcmp(pg->phase, "Scheduling");
 }
 
 void core_podgroups_audit(struct slu_core *c)
