@@ -301,9 +301,10 @@ static void check_after(struct world *w, int by, int64_t issued_us, const struct
 
 		if (x->owner == o->uid && !x->deleted_us && !is_over(x) &&
 		    current(x, by, issued_us)) {
-			world_broken(w, "after",
-				     "pod %s starts, and %s, which it is to follow, is not over",
-				     pod->name, name);
+			world_broken(
+				w, "after",
+				"pod %s starts, and %s, which it is to follow, is not over: %s is alive",
+				pod->name, name, x->name);
 			return;
 		}
 	}
